@@ -1,0 +1,66 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// PoolOptions bound what one pool may do. Zero values take the defaults named beside them.
+type PoolOptions struct {
+	Name             string        // shown by the server as application_name
+	MaxConns         int32         // 10
+	LockTimeout      time.Duration // 2 s
+	StatementTimeout time.Duration // 30 s
+	IdleInTx         time.Duration // 10 s
+	// Role makes every session of the pool act as that role outside transactions too: River needs
+	// it, since it begins its own.
+	Role string
+}
+
+// Connect makes a pool whose sessions do not depend on how the server or the database is
+// configured: isolation, time zone, search path and string syntax are set explicitly. It does not
+// wait for the server.
+func Connect(ctx context.Context, url string, o PoolOptions) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	cfg.MaxConns = max(o.MaxConns, 2)
+	if o.MaxConns == 0 {
+		cfg.MaxConns = 10
+	}
+	cfg.MaxConnIdleTime = 5 * time.Minute
+	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	p := cfg.ConnConfig.RuntimeParams
+	p["application_name"] = "ironhold " + o.Name
+	p["search_path"] = "public"
+	p["TimeZone"] = "UTC"
+	p["default_transaction_isolation"] = "read committed"
+	p["default_transaction_read_only"] = "off"
+	p["standard_conforming_strings"] = "on"
+	p["lock_timeout"] = millis(o.LockTimeout, 2*time.Second)
+	p["statement_timeout"] = millis(o.StatementTimeout, 30*time.Second)
+	p["idle_in_transaction_session_timeout"] = millis(o.IdleInTx, 10*time.Second)
+	// A statement's plan does not depend on its arguments here, and planning anew costs more than
+	// the statement.
+	p["plan_cache_mode"] = "force_generic_plan"
+	if o.Role != "" {
+		p["role"] = o.Role
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	return pool, nil
+}
+
+func millis(d, fallback time.Duration) string {
+	if d == 0 {
+		d = fallback
+	}
+	return strconv.FormatInt(d.Milliseconds(), 10)
+}
