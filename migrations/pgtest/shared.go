@@ -198,7 +198,7 @@ func Settings() map[string]string {
 	return map[string]string{
 		"max_connections":  "400",
 		"log_min_messages": "error",
-		"autovacuum":       "on",
+		"wal_compression":  "off",
 	}
 }
 
