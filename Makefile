@@ -1,0 +1,54 @@
+# Everything works as root and as an ordinary user, from a clean clone, repeatedly.
+
+SHELL := /bin/bash
+export PATH := $(PATH):/usr/local/go/bin
+
+GO        ?= go
+PKG       ?= ./...
+TESTFLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test race pg generate verify fmt lint FORCE
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build pg ## Build, start with sample data, print the address and the sign-ins
+	@exec bin/ironhold serve --demo
+
+build: bin/ironhold ## Build bin/ironhold
+
+bin/ironhold: FORCE
+	@$(GO) build -trimpath -o $@ ./cmd/ironhold
+
+bin/pgserve: FORCE
+	@$(GO) build -o $@ ./migrations/pgtest/pgserve
+
+test: pg verify ## Run all tests on one PostgreSQL server (PKG and TESTFLAGS narrow it)
+	@bin/pgserve -- $(GO) test -count=1 -timeout 15m $(TESTFLAGS) $(PKG)
+
+race: pg ## Run the tests with the race detector (needs a C compiler)
+	@bin/pgserve -- $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) $(PKG)
+
+pg: bin/pgserve ## Get PostgreSQL if the machine has none that is usable
+	@scripts/get-postgres bin/pgserve
+
+generate: ## Generate Go from the templ files
+	@$(GO) tool templ generate
+
+verify: ## Check that generated code, formatting and go vet are clean
+	@sums() { find . -name '*_templ.go' -not -path './.*' -exec cksum {} + | sort; }; \
+	before=$$(sums); $(GO) tool templ generate >/dev/null || exit 1; \
+	if [ "$$before" != "$$(sums)" ]; then \
+		diff <(echo "$$before") <(sums); echo "generated code was not up to date: commit the result of make generate" >&2; exit 1; fi
+	@bad=$$(find . -name '*.go' -not -name '*_templ.go' -not -path './.*' -print0 | xargs -0 gofmt -l); \
+	if [ -n "$$bad" ]; then echo "not formatted, run make fmt:" >&2; echo "$$bad" >&2; exit 1; fi
+	@$(GO) vet ./...
+
+fmt: ## Format Go and templ files
+	@find . -name '*.go' -not -name '*_templ.go' -not -path './.*' -print0 | xargs -0 gofmt -w
+	@$(GO) tool templ fmt . >/dev/null
+
+lint: ## Run golangci-lint, if it is installed
+	@command -v golangci-lint >/dev/null || { echo "golangci-lint is not installed" >&2; exit 1; }
+	@golangci-lint run ./...
