@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -92,6 +93,10 @@ func (l layout) removeLeftovers() {
 	}
 }
 
+// failurePattern finds what a server program says of its own end; a session's FATAL,
+// behind user and database, is not about the server.
+var failurePattern = regexp.MustCompile(`(?:(?:^|\] )FATAL: |PANIC: |^[a-z_]+: (?:error|fatal): )\s*(.+)`)
+
 // blame makes one line of a server program's failure: a full disk by its name,
 // else the last line that says what was wrong.
 func (l layout) blame(program, output string, err error) error {
@@ -100,16 +105,12 @@ func (l layout) blame(program, output string, err error) error {
 	}
 	reason := ""
 	for line := range strings.Lines(output) {
-		for _, mark := range []string{"FATAL: ", "PANIC: ", "error: ", "fatal: "} {
-			if i := strings.Index(line, mark); i >= 0 {
-				reason = strings.TrimSpace(line[i+len(mark):])
-			}
+		if m := failurePattern.FindStringSubmatch(line); m != nil {
+			reason = m[1]
 		}
 	}
-	switch {
-	case reason != "":
+	if reason != "" {
 		return fmt.Errorf("%s on data folder %s: %s (%w)", program, l.home, reason, err)
-	default:
-		return fmt.Errorf("%s on data folder %s: %w, see %s", program, l.home, err, l.logFile())
 	}
+	return fmt.Errorf("%s on data folder %s: %w, see %s", program, l.home, err, l.logFile())
 }

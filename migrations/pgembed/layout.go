@@ -88,11 +88,11 @@ func shortHash(s string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// socketDir is inside the data folder while the path fits into a socket address,
-// else a folder with a stable name of its own.
+// socketDir is inside the data folder while the path fits into a socket address and
+// into a list of hosts, else a folder with a stable name of its own.
 func socketDir(home string) string {
 	dir := filepath.Join(home, "run")
-	if len(filepath.Join(dir, socketName)) <= maxSocketPath {
+	if len(filepath.Join(dir, socketName)) <= maxSocketPath && !strings.Contains(dir, ",") {
 		return dir
 	}
 	name := "ironhold-" + shortHash(home)

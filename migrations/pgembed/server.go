@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Options says where the server lives and how it behaves.
@@ -165,16 +166,19 @@ func (s *Server) Attached() bool { return s.lock == nil }
 
 // Stop ends the server if this process started it, and frees the data folder. When
 // the context ends before everything is written out, the server stops at once and
-// recovers at its next start.
+// recovers at its next start. May be called again.
 func (s *Server) Stop(ctx context.Context) error {
 	if s.Attached() {
 		return nil
 	}
 	s.mu.Lock()
-	if !s.stopped {
-		s.stopped = true
-		close(s.quit)
+	if s.stopped {
+		s.mu.Unlock()
+		<-s.done
+		return nil
 	}
+	s.stopped = true
+	close(s.quit)
 	proc := s.proc
 	s.mu.Unlock()
 	proc.stop(ctx, 30*time.Second)
@@ -254,6 +258,10 @@ func (s *Server) waitReady(ctx context.Context, proc *postmaster) error {
 		conn, err := pgx.Connect(ctx, s.URL(Owner, "postgres"))
 		if err == nil {
 			return conn.Close(ctx)
+		}
+		var refused *pgconn.PgError
+		if errors.As(err, &refused) && strings.HasPrefix(refused.Code, "28") {
+			return fmt.Errorf("the server on data folder %s does not accept the password in %s: restore that file: %w", s.layout.home, s.layout.password(), err)
 		}
 		select {
 		case <-proc.exited:
