@@ -2,8 +2,10 @@ package pg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -57,7 +59,61 @@ func run(ctx context.Context, db DB, prologue string, f func(tx pgx.Tx) error) (
 	if err = f(tx); err != nil {
 		return err
 	}
-	return tx.Commit(ctx)
+	return Commit(ctx, tx)
+}
+
+// CommitUnknown is the error of a commit whose answer was lost: it may or may not have happened.
+// Who must know reads the state on another connection, after locking what the lost transaction
+// had locked.
+type CommitUnknown struct{ Cause error }
+
+func (e *CommitUnknown) Error() string {
+	return "the answer to the commit was lost: " + e.Cause.Error()
+}
+
+// Unwrap gives the cause.
+func (e *CommitUnknown) Unwrap() error { return e.Cause }
+
+// commitWait bounds the wait for a commit's answer; it does not end with the request, since a
+// commit that was sent may happen.
+const commitWait = 5 * time.Second
+
+// Commit commits tx although ctx may be cancelled. An error that is not the server's own word is a
+// *CommitUnknown.
+func Commit(ctx context.Context, tx pgx.Tx) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitWait)
+	defer cancel()
+	err := tx.Commit(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case Code(err) != "" && !Away(err), errors.Is(err, pgx.ErrTxCommitRollback), errors.Is(err, pgx.ErrTxClosed):
+		return fmt.Errorf("commit: %w", err)
+	}
+	return &CommitUnknown{Cause: err}
+}
+
+type unbatchedKey struct{}
+
+// Unbatched makes Pipeline send the statements under ctx one by one, so that a test can step
+// between them.
+func Unbatched(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unbatchedKey{}, true)
+}
+
+// Pipeline runs the queued statements in one round trip; each is still a statement of its own with
+// a fresh snapshot. The first error is returned as it is, and the transaction is then aborted back
+// to its last savepoint.
+func Pipeline(ctx context.Context, tx pgx.Tx, b *pgx.Batch) error {
+	if ctx.Value(unbatchedKey{}) == nil {
+		return tx.SendBatch(ctx, b).Close()
+	}
+	for _, q := range b.QueuedQueries {
+		if err := tx.SendBatch(ctx, &pgx.Batch{QueuedQueries: []*pgx.QueuedQuery{q}}).Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin opens the transaction and sets role and settings in one round trip. "set local" ends with

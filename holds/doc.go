@@ -1,0 +1,29 @@
+// Package holds owns the life of a hold and of the service that it becomes, from the insertion of
+// the row to its end, and the sweep of overdue holds.
+//
+//	              extend (once, while live)
+//	               .----.
+//	               v    |
+//	 insert ---> held --+--- convert (live) -----> converted  + service ---> ended
+//	               |    +--- cancel  (live) -----> cancelled
+//	               |    +--- substitute (live, --> cancelled  + another hold, same deadline
+//	               |         machine withdrawn)                and price
+//	               '-------- sweep, or an order -> expired
+//	                         (overdue)
+//
+// Only held occupies the machine. A hold is live while it is held and its deadline lies ahead by
+// the database's clock, else overdue: an overdue hold counts as free, and every step on it answers
+// hold-expired whether it was swept or not. The deadline is enforced where it is used, here and in
+// the triggers; the sweep is housekeeping. It has no switch: this package knows no rollout.
+//
+// Lock order, everywhere: the organisation's limits row, machines by ascending id, the hold, the
+// service. Locks are taken FOR NO KEY UPDATE in statements of their own, and what was locked is
+// read again before it is changed.
+//
+//	extend      organisation, hold
+//	convert     organisation, machine, hold
+//	cancel      organisation, machine, hold
+//	substitute  organisation, both machines, hold
+//	end         organisation, machine, service
+//	sweep       holds alone, SKIP LOCKED
+package holds

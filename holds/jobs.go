@@ -1,0 +1,64 @@
+package holds
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// SweepArgs is the periodic job that expires overdue holds.
+type SweepArgs struct{}
+
+// Kind is River's name of the job.
+func (SweepArgs) Kind() string { return "holds_sweep" }
+
+// InsertOpts makes the job unique while one waits or runs. Completed ones do not count, unlike
+// River's default: they would hold up every sweep after the first. A failed sweep is not retried,
+// the next one is near.
+func (SweepArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{
+		MaxAttempts: 1,
+		Priority:    1,
+		UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
+			rivertype.JobStateRunning, rivertype.JobStateScheduled,
+		}},
+	}
+}
+
+type sweepWorker struct {
+	river.WorkerDefaults[SweepArgs]
+	book *Book
+	log  *slog.Logger
+}
+
+func (w *sweepWorker) Work(ctx context.Context, _ *river.Job[SweepArgs]) error {
+	n, err := w.book.Sweep(ctx)
+	if n > 0 {
+		w.log.InfoContext(ctx, "swept overdue holds", "expired", n)
+	}
+	return err
+}
+
+// Timeout bounds one sweep; what is left is done by the next.
+func (w *sweepWorker) Timeout(*river.Job[SweepArgs]) time.Duration { return 5 * time.Minute }
+
+// AddWorkers registers the workers of this package. Every client of the schema must have them:
+// River discards a rescued job of a kind that the client does not know.
+func AddWorkers(workers *river.Workers, book *Book, log *slog.Logger) {
+	river.AddWorker(workers, &sweepWorker{book: book, log: log})
+}
+
+// PeriodicJobs are the schedules of this package, to be configured on every client: River keeps
+// them in the memory of whichever is the leader. The sweep also runs at each start, so that
+// restarts more frequent than its interval do not put it off for ever.
+func PeriodicJobs(interval time.Duration) []*river.PeriodicJob {
+	return []*river.PeriodicJob{
+		river.NewPeriodicJob(river.PeriodicInterval(interval),
+			func() (river.JobArgs, *river.InsertOpts) { return SweepArgs{}, nil },
+			&river.PeriodicJobOpts{RunOnStart: true}),
+	}
+}
