@@ -75,6 +75,7 @@ create table machines (
   status_at         timestamptz not null default clock_timestamp(),
   wiped_at          timestamptz,
   wiped_by          text,
+  wipe_reason       text not null default '',
   -- A lock ticket that nobody reads: only ever incremented, by the occupancy triggers.
   occupancy_version bigint not null default 0,
   price_month_minor bigint not null default 0 check (price_month_minor between 0 and 100000000000),

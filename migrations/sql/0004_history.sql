@@ -158,7 +158,7 @@ create trigger services_history after insert or update of ended_at on services
 create function machines_facts(m machines) returns jsonb
 language sql stable set search_path = pg_catalog, public, pg_temp as $$
   select to_jsonb(m) - array['id', 'class_id', 'lot', 'status', 'status_reason', 'status_by', 'status_at',
-    'wiped_at', 'wiped_by', 'occupancy_version', 'created_at', 'updated_at']
+    'wiped_at', 'wiped_by', 'wipe_reason', 'occupancy_version', 'created_at', 'updated_at']
 $$;
 -- +goose StatementEnd
 
@@ -179,7 +179,7 @@ begin
   end if;
   if new.wiped_at is distinct from old.wiped_at then
     insert into machine_events (machine_id, event, reason, actor, request_id, before, after)
-    values (new.id, 'wiped', '', coalesce(new.wiped_by, ironhold_actor()), ironhold_request_id(),
+    values (new.id, 'wiped', new.wipe_reason, coalesce(new.wiped_by, ironhold_actor()), ironhold_request_id(),
       jsonb_build_object('wiped_at', old.wiped_at), jsonb_build_object('wiped_at', new.wiped_at));
   end if;
   if machines_facts(new) <> machines_facts(old) then
