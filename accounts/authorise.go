@@ -1,0 +1,92 @@
+package accounts
+
+import "slices"
+
+// Function is something that a role may or may not do. Whether the object is the actor's own is
+// asked apart, where it is read.
+type Function string
+
+// The functions.
+const (
+	SeeOffers      Function = "see_offers"
+	RunSurvey      Function = "survey"
+	SurveyMachines Function = "survey_machines" // machine by machine, with tags
+	Order          Function = "order"           // for one's own organisation
+	OrderOnBehalf  Function = "order_on_behalf"
+	SeeHolds       Function = "see_holds"     // of one's own organisation
+	SeeAllHolds    Function = "see_all_holds" // and services, of every organisation
+	ExtendHold     Function = "extend"
+	CancelHold     Function = "cancel"
+	ConvertHold    Function = "convert"
+	SubstituteHold Function = "substitute"
+	SeeServices    Function = "see_services"
+	EndService     Function = "end_service"
+	SeeFleet       Function = "see_fleet" // machines with occupant and history
+	FleetWrite     Function = "fleet_write"
+	SeeAttempts    Function = "see_attempts"
+	SeeRollout     Function = "see_rollout"
+	RolloutOrg     Function = "rollout_org" // an organisation's setting
+	RolloutLaunch  Function = "rollout_launch"
+	ManageMembers  Function = "members"
+	ManageTokens   Function = "tokens"
+	SeeLimits      Function = "see_limits"
+	SetLimits      Function = "set_limits"
+	SuspendOrg     Function = "suspend"
+	ManageJobs     Function = "jobs"
+	Invariants     Function = "invariants"
+)
+
+// grants is the whole of authorisation by function.
+var grants = []struct {
+	function Function
+	roles    []Role
+}{
+	{SeeOffers, []Role{Customer, OrgAdmin, Sales, Operator}},
+	{RunSurvey, []Role{Customer, OrgAdmin, Sales, Operator}},
+	{SurveyMachines, []Role{Sales, Operator}},
+	{Order, []Role{Customer, OrgAdmin}},
+	{OrderOnBehalf, []Role{Sales}},
+	{SeeHolds, []Role{Customer, OrgAdmin, Sales, Operator}},
+	{SeeAllHolds, []Role{Sales, Operator}},
+	{ExtendHold, []Role{Customer, OrgAdmin, Sales}},
+	{CancelHold, []Role{Customer, OrgAdmin, Sales, Operator}},
+	{ConvertHold, []Role{Customer, OrgAdmin, Sales}},
+	{SubstituteHold, []Role{Customer, OrgAdmin, Sales}},
+	{SeeServices, []Role{Customer, OrgAdmin, Sales, Operator}},
+	{EndService, []Role{Customer, OrgAdmin, Sales, Operator}},
+	{SeeFleet, []Role{Sales, Operator}},
+	{FleetWrite, []Role{Operator}},
+	{SeeAttempts, []Role{Sales, Operator}},
+	{SeeRollout, []Role{OrgAdmin, Sales, Operator}},
+	{RolloutOrg, []Role{OrgAdmin, Operator}},
+	{RolloutLaunch, []Role{Operator}},
+	{ManageMembers, []Role{OrgAdmin}},
+	{ManageTokens, []Role{OrgAdmin}},
+	{SeeLimits, []Role{OrgAdmin, Sales, Operator}},
+	{SetLimits, []Role{Operator}},
+	{SuspendOrg, []Role{Operator}},
+	{ManageJobs, []Role{Operator}},
+	{Invariants, []Role{Operator}},
+}
+
+// Can reports whether the role has the function. An unknown role or function may nothing.
+func Can(role Role, f Function) bool {
+	for _, g := range grants {
+		if g.function == f {
+			return slices.Contains(g.roles, role)
+		}
+	}
+	return false
+}
+
+// Functions lists every function, for tests that walk them all.
+func Functions() []Function {
+	list := make([]Function, 0, len(grants))
+	for _, g := range grants {
+		list = append(list, g.function)
+	}
+	return list
+}
+
+// Roles lists every role.
+func Roles() []Role { return []Role{Customer, OrgAdmin, Sales, Operator} }

@@ -1,0 +1,23 @@
+// Package accounts knows who may do what: organisations with their caps, people, sessions, tokens,
+// and the table of functions that each role has. It owns the tables organisations, org_limits,
+// users, sessions and api_tokens.
+//
+//	email + password -> SignIn -> session (row in sessions) -> ActorOfUser -\
+//	                                                                         Actor -> Can(role, function)
+//	Authorization: Bearer ih_... ---------------------------> ActorOfToken -/
+//
+// The roles:
+//
+//	            whose       orders and confirms      sees                        changes besides
+//	customer    one org's   for its organisation     its own holds and services  -
+//	org-admin   one org's   for its organisation     and members, tokens, caps   rollout, members, tokens
+//	sales       staff       on behalf of any         every hold, attempts        gives back any hold
+//	operator    staff       no                       every hold, attempts, jobs  fleet, prices, launch, caps
+//
+// Customers and org admins belong to exactly one organisation, staff to none; the database holds
+// that too. A missing function answers forbidden; another organisation's object answers like one
+// that does not exist.
+//
+// A session ends at once when the person signs out, signs out everywhere, changes the password or
+// is disabled; a token when it is revoked. Nothing is cached between requests.
+package accounts
