@@ -38,7 +38,7 @@ generate: ## Generate Go from the templ files
 
 verify: ## Check that generated code, formatting and go vet are clean
 	@sums() { find . -name '*_templ.go' -not -path './.*' -exec cksum {} + | sort; }; \
-	before=$$(sums); $(GO) tool templ generate >/dev/null || exit 1; \
+	before=$$(sums); out=$$($(GO) tool templ generate 2>&1) || { echo "$$out" >&2; exit 1; }; \
 	if [ "$$before" != "$$(sums)" ]; then \
 		diff <(echo "$$before") <(sums); echo "generated code was not up to date: commit the result of make generate" >&2; exit 1; fi
 	@bad=$$(find . -name '*.go' -not -name '*_templ.go' -not -path './.*' -print0 | xargs -0 gofmt -l); \
@@ -47,7 +47,7 @@ verify: ## Check that generated code, formatting and go vet are clean
 
 fmt: ## Format Go and templ files
 	@find . -name '*.go' -not -name '*_templ.go' -not -path './.*' -print0 | xargs -0 gofmt -w
-	@$(GO) tool templ fmt . >/dev/null
+	@$(GO) tool templ fmt .
 
 lint: ## Run golangci-lint, if it is installed
 	@command -v golangci-lint >/dev/null || { echo "golangci-lint is not installed" >&2; exit 1; }
