@@ -34,7 +34,7 @@ var usersLock *os.File
 // is sure to be there; it must take over before any test runs.
 func init() {
 	if dir := os.Getenv(envServe); dir != "" {
-		if err := keep(dir); err != nil {
+		if err := keep(dir, idleTime); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -144,9 +144,11 @@ func readURL(ctx context.Context, dir string) (string, error) {
 	return string(b), conn.Close(ctx)
 }
 
-// keep runs the shared server until nobody has used it for idleTime.
-func keep(dir string) error {
+// keep runs the shared server until nobody has used it for the idle time.
+func keep(dir string, idle time.Duration) error {
 	ctx := context.Background()
+	atOnce, cancel := context.WithCancel(ctx)
+	cancel()
 	users, err := os.OpenFile(filepath.Join(dir, "users"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -171,7 +173,7 @@ func keep(dir string) error {
 		return err
 	}
 	defer os.RemoveAll(srv.Dir()) //nolint:errcheck // as above
-	defer srv.Stop(ctx)           //nolint:errcheck // its data are thrown away
+	defer srv.Stop(atOnce)        //nolint:errcheck // its data are thrown away
 	if err := os.WriteFile(urlFile+".new", []byte(srv.OwnerURL()), 0o600); err != nil {
 		return err
 	}
@@ -184,7 +186,7 @@ func keep(dir string) error {
 			lastUse = time.Now()
 			continue
 		}
-		if time.Since(lastUse) >= idleTime {
+		if time.Since(lastUse) >= idle {
 			return nil // with the lock held
 		}
 		if err := syscall.Flock(int(users.Fd()), syscall.LOCK_UN); err != nil {

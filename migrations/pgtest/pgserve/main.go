@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -54,11 +55,31 @@ func main() {
 	os.Exit(code)
 }
 
+// prefix begins the names of the temporary data folders.
+const prefix = "ironhold-test-"
+
+// removeLeftovers clears the folders of killed runs: their servers have ended with them,
+// which the free lock tells.
+func removeLeftovers() {
+	old, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
+	for _, dir := range old {
+		lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|syscall.O_NOFOLLOW, 0)
+		if err != nil {
+			continue // just being made, or somebody else's
+		}
+		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = os.RemoveAll(dir)
+		}
+		_ = lock.Close()
+	}
+}
+
 func run(args []string, deadlocksFail bool) (code int, err error) {
 	if os.Getenv(pgtest.EnvURL) != "" {
 		return command(args)
 	}
-	home, err := os.MkdirTemp("", "ironhold-test-")
+	removeLeftovers()
+	home, err := os.MkdirTemp("", prefix)
 	if err != nil {
 		return 1, err
 	}
