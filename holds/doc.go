@@ -1,15 +1,15 @@
 // Package holds owns the life of a hold and of the service that it becomes, from the insertion of
 // the row to its end, and the sweep of overdue holds.
 //
-//	              extend (once, while live)
-//	               .----.
-//	               v    |
-//	 insert ---> held --+--- convert (live) -----> converted  + service ---> ended
-//	               |    +--- cancel  (live) -----> cancelled
-//	               |    +--- substitute (live, --> cancelled  + another hold, same deadline
-//	               |         machine withdrawn)                and price
-//	               '-------- sweep, or an order -> expired
-//	                         (overdue)
+//	             extend (once, while live)
+//	              .----.
+//	              v    |
+//	insert ---> held --+--- convert (live) -----> converted  + service ---> ended
+//	              |    +--- cancel  (live) -----> cancelled
+//	              |    +--- substitute (live, --> cancelled  + another hold, same deadline
+//	              |         machine withdrawn)                and price
+//	              '-------- sweep, or an order -> expired
+//	                        (overdue)
 //
 // Only held occupies the machine. A hold is live while it is held and its deadline lies ahead by
 // the database's clock, else overdue: an overdue hold counts as free, and every step on it answers

@@ -15,14 +15,15 @@ type SweepArgs struct{}
 // Kind is River's name of the job.
 func (SweepArgs) Kind() string { return "holds_sweep" }
 
-// InsertOpts makes the job unique while one waits or runs. Completed ones do not count, unlike
-// River's default: they would hold up every sweep after the first. A failed sweep is not retried,
-// the next one is near.
-func (SweepArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{
+// sweepOpts makes the job unique within its period while it waits or runs. Completed ones do not
+// count, unlike River's default: they would hold up the sweep at a restart. The period matters: a
+// sweep whose process was killed stays "running" until it is rescued, and must not hold up those
+// of the next periods; two at once do no harm. A failed sweep is not retried, the next is near.
+func sweepOpts(interval time.Duration) *river.InsertOpts {
+	return &river.InsertOpts{
 		MaxAttempts: 1,
 		Priority:    1,
-		UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+		UniqueOpts: river.UniqueOpts{ByPeriod: interval, ByState: []rivertype.JobState{
 			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
 			rivertype.JobStateRunning, rivertype.JobStateScheduled,
 		}},
@@ -58,7 +59,7 @@ func AddWorkers(workers *river.Workers, book *Book, log *slog.Logger) {
 func PeriodicJobs(interval time.Duration) []*river.PeriodicJob {
 	return []*river.PeriodicJob{
 		river.NewPeriodicJob(river.PeriodicInterval(interval),
-			func() (river.JobArgs, *river.InsertOpts) { return SweepArgs{}, nil },
+			func() (river.JobArgs, *river.InsertOpts) { return SweepArgs{}, sweepOpts(interval) },
 			&river.PeriodicJobOpts{RunOnStart: true}),
 	}
 }

@@ -48,6 +48,11 @@ func (b *Book) Get(ctx context.Context, s Scope, id uuid.UUID) (Hold, error) {
 	return h, err
 }
 
+// GetIn reads one hold inside a transaction.
+func GetIn(ctx context.Context, tx pgx.Tx, s Scope, id uuid.UUID) (Hold, error) {
+	return getHold(ctx, tx, s, id)
+}
+
 func getHold(ctx context.Context, tx pgx.Tx, s Scope, id uuid.UUID) (Hold, error) {
 	rows, err := tx.Query(ctx, selectHolds+" where h.id = $1", id)
 	if err != nil {

@@ -1,0 +1,114 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// candidate is a machine that a look found free.
+type candidate struct {
+	ID       uuid.UUID
+	AssetTag string
+	ClassID  int
+	at       int // index into the ranked classes
+}
+
+// looker finds candidates for one order. It remembers where the order starts among equals and
+// which machines it has tried.
+type looker struct {
+	org    uuid.UUID
+	ranked []ranked
+	start  int32 // the lot drawn
+	only   *uuid.UUID
+	policy struct{ window, granted, ceiling time.Duration }
+	tried  []uuid.UUID
+}
+
+// findCandidates probes each class of a chunk through its index, from the drawn lot on and then
+// from the beginning. The occupancy is asked machine by machine through scalar subqueries: as a
+// join the planner would read every open hold. A machine that this organisation has held for as
+// long as it may is not its candidate.
+const findCandidates = `
+select m.id, m.asset_tag, c.class_id, c.at
+  from unnest($1::int[], $2::int[], $3::int[]) as c(class_id, rank, at)
+ cross join lateral (
+   (select m.id, m.asset_tag, m.lot, 0 as wrapped from machines m
+     where m.class_id = c.class_id and m.status = 'ready' and m.lot >= $4
+       and ($5::uuid is null or m.id = $5) and m.id <> all($6::uuid[])
+       and (select 1 from holds h where h.machine_id = m.id and h.state = 'held' and h.expires_at > clock_timestamp() limit 1) is null
+       and (select 1 from services s where s.machine_id = m.id and s.ended_at is null limit 1) is null
+       and (select coalesce(sum(greatest(h.expires_at - h.created_at, interval '0')), interval '0') from holds h
+             where h.machine_id = m.id and h.org_id = $7 and h.created_at > clock_timestamp() - $8::interval) + $9::interval <= $10::interval
+     order by m.lot, m.id limit $11)
+   union all
+   (select m.id, m.asset_tag, m.lot, 1 as wrapped from machines m
+     where m.class_id = c.class_id and m.status = 'ready' and m.lot < $4
+       and ($5::uuid is null or m.id = $5) and m.id <> all($6::uuid[])
+       and (select 1 from holds h where h.machine_id = m.id and h.state = 'held' and h.expires_at > clock_timestamp() limit 1) is null
+       and (select 1 from services s where s.machine_id = m.id and s.ended_at is null limit 1) is null
+       and (select coalesce(sum(greatest(h.expires_at - h.created_at, interval '0')), interval '0') from holds h
+             where h.machine_id = m.id and h.org_id = $7 and h.created_at > clock_timestamp() - $8::interval) + $9::interval <= $10::interval
+     order by m.lot, m.id limit $11)
+   limit $11) m
+ order by c.rank, m.wrapped, m.lot, m.id
+ limit $11`
+
+// firstChunk is how many classes one statement probes at first; each further one takes four times
+// as many, since most orders are served by their best classes.
+const firstChunk = 8
+
+func (a *Allocator) newLooker(org uuid.UUID, r []ranked, only *uuid.UUID) *looker {
+	l := &looker{org: org, ranked: r, only: only, start: rand.Int32N(math.MaxInt32), tried: []uuid.UUID{}}
+	l.policy.window, l.policy.granted, l.policy.ceiling = a.opt.Policy.Window, a.opt.Policy.Duration, a.opt.Policy.Ceiling
+	return l
+}
+
+// look returns at most n candidates that were not tried, best first, as of a statement that begins
+// now.
+func (l *looker) look(ctx context.Context, tx pgx.Tx, n int) ([]candidate, error) {
+	var out []candidate
+	size := firstChunk
+	for from := 0; from < len(l.ranked) && len(out) < n; {
+		to := min(from+size, len(l.ranked))
+		// Never split equals: they are one pool.
+		for to < len(l.ranked) && l.ranked[to].rank == l.ranked[to-1].rank {
+			to++
+		}
+		found, err := l.probe(ctx, tx, from, to, n-len(out))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+		from, size = to, size*4
+	}
+	return out, nil
+}
+
+func (l *looker) probe(ctx context.Context, tx pgx.Tx, from, to, n int) ([]candidate, error) {
+	ids, ranks, at := make([]int32, 0, to-from), make([]int32, 0, to-from), make([]int32, 0, to-from)
+	for i := from; i < to; i++ {
+		ids = append(ids, int32(l.ranked[i].class.ID))
+		ranks = append(ranks, int32(l.ranked[i].rank))
+		at = append(at, int32(i))
+	}
+	rows, err := tx.Query(ctx, findCandidates, ids, ranks, at, l.start, l.only, l.tried, l.org,
+		l.policy.window, l.policy.granted, l.policy.ceiling, n)
+	if err != nil {
+		return nil, fmt.Errorf("look: %w", err)
+	}
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (candidate, error) {
+		var c candidate
+		err := row.Scan(&c.ID, &c.AssetTag, &c.ClassID, &c.at)
+		return c, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,143 @@
+package allocator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ironhold/fleet"
+)
+
+// missSet collects machines that a single constraint excludes, by what would have to change.
+type missSet struct {
+	byNumber map[Reason]map[int64]int  // the value that would have done -> machines
+	byText   map[Reason]map[string]int // the site, the vendor, the missing features -> machines
+}
+
+// maxMisses bounds the near misses of one reason.
+const maxMisses = 3
+
+func (m *missSet) add(reason Reason, r *Request, s *fleet.Spec, n int) {
+	number := func(v int64) {
+		if m.byNumber == nil {
+			m.byNumber = map[Reason]map[int64]int{}
+		}
+		if m.byNumber[reason] == nil {
+			m.byNumber[reason] = map[int64]int{}
+		}
+		m.byNumber[reason][v] += n
+	}
+	text := func(v string) {
+		if m.byText == nil {
+			m.byText = map[Reason]map[string]int{}
+		}
+		if m.byText[reason] == nil {
+			m.byText[reason] = map[string]int{}
+		}
+		m.byText[reason][v] += n
+	}
+	switch reason {
+	case WrongSite:
+		text(s.SiteCode)
+	case WrongVendor:
+		text(s.Vendor)
+	case WrongCPU, NoECC, NoGPU, OtherMachine:
+		text("")
+	case MissingFeature:
+		text(strings.Join(missing(r, s), "\x00"))
+	case TooFewCores:
+		number(int64(s.Cores))
+	case TooFewThreads:
+		number(int64(s.Threads))
+	case TooLittleRAM:
+		number(int64(s.RAMGB))
+	case TooLittleNVMe:
+		number(int64(s.NVMeGB))
+	case TooLittleSSD:
+		number(int64(s.SSDGB))
+	case TooLittleHDD:
+		number(int64(s.HDDGB))
+	case TooSlowNetwork:
+		number(int64(s.NICMbps))
+	case OverBudget:
+		number(s.PriceMonthMinor)
+	case NotReady, HeldByAnother, InService, CoolingDown:
+		// Nothing the customer could change.
+	}
+}
+
+// relaxes names the request's field behind each reason.
+var relaxes = map[Reason]string{
+	WrongSite: "sites", WrongVendor: "vendors", WrongCPU: "cpu", TooFewCores: "min_cores", TooFewThreads: "min_threads",
+	TooLittleRAM: "min_ram_gb", TooLittleNVMe: "min_nvme_gb", TooLittleSSD: "min_ssd_gb", TooLittleHDD: "min_hdd_gb",
+	TooSlowNetwork: "min_nic_mbps", NoECC: "ecc", NoGPU: "gpu", MissingFeature: "features",
+	OverBudget: "max_price_month_minor", OtherMachine: "machine",
+}
+
+// list gives the near misses in the order of the reasons. For a number that is the smallest step
+// that gains anything and, if larger steps gain more, the one that gains all; gains count
+// everything that the step lets in.
+func (m *missSet) list(r *Request) []NearMiss {
+	out := []NearMiss{}
+	for _, reason := range reasonOrder {
+		if texts := m.byText[reason]; len(texts) > 0 {
+			out = append(out, textMisses(reason, r, texts)...)
+		}
+		if numbers := m.byNumber[reason]; len(numbers) > 0 {
+			out = append(out, numberMisses(reason, numbers)...)
+		}
+	}
+	return out
+}
+
+func numberMisses(reason Reason, numbers map[int64]int) []NearMiss {
+	values := make([]int64, 0, len(numbers))
+	total := 0
+	for v, n := range numbers {
+		values = append(values, v)
+		total += n
+	}
+	slices.Sort(values)
+	if reason != OverBudget { // a minimum is relaxed downwards, a budget upwards
+		slices.Reverse(values)
+	}
+	out := []NearMiss{{Relax: relaxes[reason], Code: reason, Value: values[0], Gains: numbers[values[0]]}}
+	if last := values[len(values)-1]; last != values[0] {
+		out = append(out, NearMiss{Relax: relaxes[reason], Code: reason, Value: last, Gains: total})
+	}
+	return out
+}
+
+func textMisses(reason Reason, r *Request, texts map[string]int) []NearMiss {
+	if n, ok := texts[""]; ok && reason == WrongVendor && n > 0 {
+		// Machines without a vendor cannot be asked for by one: the constraint has to go.
+		total := 0
+		for _, n := range texts {
+			total += n
+		}
+		return []NearMiss{{Relax: relaxes[reason], Code: reason, Value: []string{}, Gains: total}}
+	}
+	out := make([]NearMiss, 0, len(texts))
+	for text, n := range texts {
+		miss := NearMiss{Relax: relaxes[reason], Code: reason, Gains: n}
+		switch reason {
+		case WrongSite:
+			miss.Value = append(slices.Clone(r.Sites), text)
+		case WrongVendor:
+			miss.Value = append(slices.Clone(r.Vendors), text)
+		case MissingFeature:
+			lacking := strings.Split(text, "\x00")
+			miss.Value = slices.DeleteFunc(slices.Clone(r.Features), func(f string) bool { return slices.Contains(lacking, f) })
+		case NoECC, NoGPU:
+			miss.Value = false
+		default:
+			miss.Value = ""
+		}
+		out = append(out, miss)
+	}
+	slices.SortFunc(out, func(a, b NearMiss) int {
+		return cmp.Or(cmp.Compare(b.Gains, a.Gains), cmp.Compare(fmt.Sprint(a.Value), fmt.Sprint(b.Value)))
+	})
+	return out[:min(len(out), maxMisses)]
+}

@@ -1,0 +1,144 @@
+package allocator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"ironhold/fleet"
+)
+
+// OfferQuery selects and sorts offers. Org marks what that organisation holds and rents.
+type OfferQuery struct {
+	Org     uuid.UUID
+	Request Request // the constraints; Machine is not used
+	Sort    string  // one of Sorts, "" for price
+}
+
+// Offer is a machine class with how its machines stand. Free = ready, not live-held, not in
+// service; Total counts every machine that is not retired.
+type Offer struct {
+	Class     fleet.Class
+	Free      int
+	Held      int
+	InService int
+	Total     int
+	YouHold   int
+	YouRent   int
+}
+
+// Offers is a list of offers as of a time of the database.
+type Offers struct {
+	Items []Offer
+	AsOf  time.Time
+}
+
+// sorts order offers; what remains equal goes by price, then by class.
+var sorts = map[string]func(a, b *Offer) int{
+	"price":  func(a, b *Offer) int { return cmp.Compare(a.Class.PriceMonthMinor, b.Class.PriceMonthMinor) },
+	"-price": func(a, b *Offer) int { return cmp.Compare(b.Class.PriceMonthMinor, a.Class.PriceMonthMinor) },
+	"ram":    func(a, b *Offer) int { return cmp.Compare(a.Class.RAMGB, b.Class.RAMGB) },
+	"-ram":   func(a, b *Offer) int { return cmp.Compare(b.Class.RAMGB, a.Class.RAMGB) },
+	"cores":  func(a, b *Offer) int { return cmp.Compare(a.Class.Cores, b.Class.Cores) },
+	"-cores": func(a, b *Offer) int { return cmp.Compare(b.Class.Cores, a.Class.Cores) },
+	"free":   func(a, b *Offer) int { return cmp.Compare(a.Free, b.Free) },
+	"-free":  func(a, b *Offer) int { return cmp.Compare(b.Free, a.Free) },
+	"site":   func(a, b *Offer) int { return cmp.Compare(a.Class.SiteCode, b.Class.SiteCode) },
+}
+
+// Sorts lists the ways in which offers may be sorted.
+func Sorts() []string {
+	return []string{"price", "-price", "ram", "-ram", "cores", "-cores", "free", "-free", "site"}
+}
+
+const selectYours = `
+select m.class_id, count(*) filter (where x.hold)::int, count(*) filter (where not x.hold)::int
+  from (select machine_id, true as hold from holds where org_id = $1 and state = 'held' and expires_at > clock_timestamp()
+        union all
+        select machine_id, false from services where org_id = $1 and ended_at is null) x
+  join machines m on m.id = x.machine_id
+ group by 1`
+
+// Offers lists the classes that fit, with their counts. A class whose machines are all retired is
+// left out.
+func (a *Allocator) Offers(ctx context.Context, q OfferQuery) (Offers, error) {
+	var (
+		gs    []group
+		cat   *catalogue
+		yours = map[int][2]int{}
+		out   Offers
+	)
+	err := a.reading(ctx, func(tx pgx.Tx) (err error) {
+		if err := tx.QueryRow(ctx, "select clock_timestamp()").Scan(&out.AsOf); err != nil {
+			return fmt.Errorf("offers: %w", err)
+		}
+		if gs, err = a.groups(ctx, tx, uuid.Nil, ""); err != nil {
+			return err
+		}
+		if cat, err = a.current(ctx, tx); err != nil || q.Org == uuid.Nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, selectYours, q.Org)
+		if err != nil {
+			return fmt.Errorf("offers: %w", err)
+		}
+		var class, held, rented int
+		_, err = pgx.ForEachRow(rows, []any{&class, &held, &rented}, func() error {
+			yours[class] = [2]int{held, rented}
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return Offers{}, err
+	}
+	out.Items = fold(&q.Request, gs, cat)
+	for i := range out.Items {
+		y := yours[out.Items[i].Class.ID]
+		out.Items[i].YouHold, out.Items[i].YouRent = y[0], y[1]
+	}
+	order := sorts[q.Sort]
+	if order == nil {
+		order = sorts["price"]
+	}
+	slices.SortFunc(out.Items, func(x, y Offer) int {
+		return cmp.Or(order(&x, &y), sorts["price"](&x, &y), cmp.Compare(x.Class.ID, y.Class.ID))
+	})
+	return out, nil
+}
+
+// fold adds the groups of each fitting class up.
+func fold(r *Request, gs []group, cat *catalogue) []Offer {
+	byClass := map[int]*Offer{}
+	for i := range gs {
+		g := &gs[i]
+		class := cat.byID[g.ClassID]
+		if class == nil || g.Status == string(fleet.Retired) || !fits(r, &class.Spec) {
+			continue
+		}
+		o := byClass[g.ClassID]
+		if o == nil {
+			o = &Offer{Class: *class}
+			byClass[g.ClassID] = o
+		}
+		o.Total += g.Count
+		switch {
+		case g.InService:
+			o.InService += g.Count
+		case g.Held:
+			o.Held += g.Count
+		case g.Status == string(fleet.Ready):
+			o.Free += g.Count
+		}
+	}
+	out := make([]Offer, 0, len(byClass))
+	for _, o := range byClass {
+		out = append(out, *o)
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+package allocator
+
+import (
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"ironhold/holds"
+	"ironhold/migrations/pg"
+)
+
+// Version is frozen into each decision.
+const Version = "1"
+
+// Precondition queues plain reads on the batch that has locked the organisation's row; after the
+// batch has run, read gives the refusal, or nil when orders may begin.
+type Precondition func(b *pgx.Batch, org uuid.UUID) (read func() *RolloutRefusal)
+
+// Options configure an Allocator; zero values take the defaults named beside them.
+type Options struct {
+	Policy       holds.Policy  // holds.DefaultPolicy()
+	WalkLimit    int           // 25: candidates of one look
+	LostLimit    int           // 5: lost candidates of one order
+	Budget       time.Duration // 500 ms for the walk, from the organisation's lock on
+	Concurrency  int           // four times the cores: allocations running at once
+	Precondition Precondition  // none
+	Logger       *slog.Logger
+}
+
+// firstLook is how many candidates the first look takes: nearly every order needs one.
+const firstLook = 4
+
+// Allocator decides orders. It is safe for concurrent use.
+type Allocator struct {
+	db      pg.DB
+	opt     Options
+	slots   chan struct{}
+	classes atomic.Pointer[catalogue]
+	log     *attemptLog
+}
+
+// New makes an Allocator over a pool, or over a transaction in tests. Close it.
+func New(db pg.DB, o Options) *Allocator {
+	if o.Policy.Duration == 0 {
+		o.Policy = holds.DefaultPolicy()
+	}
+	if o.WalkLimit == 0 {
+		o.WalkLimit = 25
+	}
+	if o.LostLimit == 0 {
+		o.LostLimit = 5
+	}
+	if o.Budget == 0 {
+		o.Budget = 500 * time.Millisecond
+	}
+	if o.Concurrency == 0 {
+		o.Concurrency = 4 * runtime.GOMAXPROCS(0)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &Allocator{db: db, opt: o, slots: make(chan struct{}, o.Concurrency), log: newAttemptLog(db, o.Logger)}
+	a.classes.Store(&catalogue{version: -1})
+	return a
+}

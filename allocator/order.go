@@ -1,0 +1,305 @@
+package allocator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"ironhold/holds"
+	"ironhold/migrations/pg"
+)
+
+// run is one order on its way.
+type run struct {
+	a       *Allocator
+	o       Order
+	body    []byte // the request as canonical JSON
+	hash    []byte
+	attempt uuid.UUID
+
+	began   time.Time // this process's monotonic clock, for durations alone
+	arrived time.Time // the database's clock
+	orgSlug string
+	machine *uuid.UUID // the machine that the request names
+
+	look     *looker
+	deadline time.Time // monotonic: the end of the walk's budget
+	seen     int       // candidates that some look saw
+	walk     []Step
+	waiting  []candidate // skipped, not waited for yet
+	skipped  int
+	lost     int
+	changed  int
+	bound    bool // the bound on time was reached
+}
+
+// clock is the database's clock, carried on by this process's monotonic one.
+func (r *run) clock() time.Time {
+	if r.arrived.IsZero() {
+		return r.began.UTC()
+	}
+	return r.arrived.Add(time.Since(r.began))
+}
+
+// maxRounds bounds how often an order walks again because the survey after the walk found
+// something free.
+const maxRounds = 4
+
+// Order decides one order. The result says what became of it, refusals and "busy" included; an
+// error is a fault of the system. Nothing is held unless the outcome is Held, Replayed, KeyReused
+// or AlreadyYours.
+func (a *Allocator) Order(ctx context.Context, o Order) (Result, error) {
+	r := &run{a: a, o: o, began: time.Now()}
+	if faults := r.prepare(); len(faults) > 0 {
+		return Result{Outcome: Invalid, Faults: faults}, nil
+	}
+	var err error
+	if r.attempt, err = uuid.NewV7(); err != nil {
+		return Result{}, fmt.Errorf("attempt id: %w", err)
+	}
+	select {
+	case a.slots <- struct{}{}:
+		defer func() { <-a.slots }()
+	case <-ctx.Done():
+		return r.finish(ctx, Result{Outcome: Busy, Detail: "the request ended while it waited for its turn"}), nil
+	}
+	res, err := r.decide(ctx)
+	if unknown, ok := errors.AsType[*pg.CommitUnknown](err); ok {
+		res, err = r.resolve(ctx, unknown)
+	}
+	if err != nil {
+		if !pg.Busy(err) && ctx.Err() == nil {
+			return Result{}, fmt.Errorf("order: %w", err)
+		}
+		a.opt.Logger.WarnContext(ctx, "order answered with busy", "error", err.Error(), "request_id", o.By.RequestID)
+		res = Result{Outcome: Busy, Detail: err.Error()}
+	}
+	return r.finish(ctx, res), nil
+}
+
+// prepare validates what needs no database.
+func (r *run) prepare() []Fault {
+	faults := r.o.Request.Faults()
+	if !ValidKey(r.o.Key) {
+		faults = append(faults, Fault{"Idempotency-Key", "must be 1 to 255 visible ASCII characters"})
+	}
+	body, err := json.Marshal(r.o.Request)
+	if err != nil {
+		return append(faults, Fault{"", "the request cannot be written as JSON"})
+	}
+	hash := sha256.Sum256(body)
+	r.body, r.hash = body, hash[:]
+	return faults
+}
+
+// decide walks until there is a hold or a true refusal.
+func (r *run) decide(ctx context.Context) (Result, error) {
+	for round := 1; ; round++ {
+		res, done, err := r.try(ctx)
+		if err != nil || done {
+			return res, err
+		}
+		// Nothing was to be had. Outside the locks: why not.
+		s, err := r.explain(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		if s.Eligible > 0 && !r.bound && r.lost < r.a.opt.LostLimit {
+			if round < maxRounds {
+				continue
+			}
+			r.bound = true
+		}
+		return r.refuse(ctx, s)
+	}
+}
+
+// try is one transaction. done is false when it ended without a hold and without a refusal that
+// holds whatever the fleet looks like.
+func (r *run) try(ctx context.Context) (res Result, done bool, err error) {
+	tx, err := pg.BeginEngine(ctx, r.a.db, r.o.By)
+	if err != nil {
+		return Result{}, false, err
+	}
+	committed := false
+	defer func() {
+		if !committed {
+			_ = tx.Rollback(context.WithoutCancel(ctx))
+		}
+	}()
+	if res, done, err = r.beforeLocks(ctx, tx); err != nil || done {
+		return res, done, err
+	}
+	first, err := r.look.look(ctx, tx, firstLook)
+	if err != nil {
+		return Result{}, false, err
+	}
+	if res, done, err = r.underLock(ctx, tx); err != nil || done {
+		return res, done, err
+	}
+	hold, err := r.walkCandidates(ctx, tx, first)
+	if err != nil {
+		return Result{}, false, err
+	}
+	if hold == nil {
+		// Asked a third time: whoever could lock nothing never came to the insert, while a sibling
+		// with the same key may have committed.
+		if h, found, err := holds.FindByKey(ctx, tx, r.o.OrgID, r.o.Key); err != nil || found {
+			return r.replay(h), found, err
+		}
+		return Result{}, false, nil
+	}
+	if hold.replayed != nil {
+		return r.replay(*hold.replayed), true, nil
+	}
+	if hold.refused != nil {
+		return *hold.refused, true, nil
+	}
+	committed = true // or unknown: not to be rolled back in either case
+	if err := pg.Commit(ctx, tx); err != nil {
+		return Result{}, false, err
+	}
+	return Result{Outcome: Held, Hold: hold.hold, Walk: r.walk}, true, nil
+}
+
+// beforeLocks asks for the key, finds what the request names, and ranks the classes.
+func (r *run) beforeLocks(ctx context.Context, tx pgx.Tx) (Result, bool, error) {
+	var version int64
+	var classID int
+	var prior uuid.UUID
+	b := &pgx.Batch{}
+	b.Queue("select clock_timestamp(), version from catalogue_version").QueryRow(func(row pgx.Row) error {
+		var now time.Time
+		err := row.Scan(&now, &version)
+		if r.arrived.IsZero() {
+			r.arrived = now.Add(-time.Since(r.began))
+		}
+		return err
+	})
+	b.Queue("select id from holds where org_id = $1 and idempotency_key = $2", r.o.OrgID, r.o.Key).QueryRow(optional(&prior))
+	if r.o.Request.Machine != "" {
+		var id uuid.UUID
+		b.Queue("select id, class_id from machines where asset_tag = $1", r.o.Request.Machine).QueryRow(func(row pgx.Row) error {
+			err := optional(&id, &classID)(row)
+			if id != uuid.Nil {
+				r.machine = &id
+			}
+			return err
+		})
+	}
+	if err := pg.Pipeline(ctx, tx, b); err != nil {
+		return Result{}, false, err
+	}
+	if prior != uuid.Nil {
+		h, found, err := holds.FindByKey(ctx, tx, r.o.OrgID, r.o.Key)
+		if err != nil || found {
+			return r.replay(h), found, err
+		}
+	}
+	if len(r.o.Request.Sites) > 0 || r.o.Request.Machine != "" {
+		faults, err := unknown(ctx, tx, &r.o.Request)
+		if err != nil || len(faults) > 0 {
+			return Result{Outcome: Invalid, Faults: faults}, len(faults) > 0, err
+		}
+	}
+	cat, err := r.a.at(ctx, tx, version)
+	if err != nil {
+		return Result{}, false, err
+	}
+	var fit []ranked
+	switch {
+	case r.o.Request.Machine == "":
+		fit = rankClasses(&r.o.Request, cat.classes)
+	case cat.byID[classID] != nil && fits(&r.o.Request, &cat.byID[classID].Spec):
+		fit = []ranked{{class: cat.byID[classID], over: overFulfilment(&r.o.Request, &cat.byID[classID].Spec)}}
+	}
+	r.look = r.a.newLooker(r.o.OrgID, fit, r.machine)
+	return Result{}, false, nil
+}
+
+// optional scans a row that may be missing.
+func optional(dest ...any) func(row pgx.Row) error {
+	return func(row pgx.Row) error {
+		if err := row.Scan(dest...); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		return nil
+	}
+}
+
+// replay answers a key that has its hold already.
+func (r *run) replay(h holds.Hold) Result {
+	if h.ID == uuid.Nil {
+		return Result{}
+	}
+	if string(h.RequestHash) != string(r.hash) {
+		return Result{Outcome: KeyReused, Hold: &h}
+	}
+	return Result{Outcome: Replayed, Hold: &h}
+}
+
+// resolve finds out what became of a commit whose answer was lost: behind the organisation's lock,
+// which the lost transaction held, its hold is there or never will be.
+func (r *run) resolve(ctx context.Context, lost error) (Result, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 4*time.Second)
+	defer cancel()
+	for {
+		var res Result
+		err := pg.Engine(ctx, r.a.db, r.o.By, func(tx pgx.Tx) error {
+			if err := holds.LockOrg(ctx, tx, r.o.OrgID); err != nil {
+				return err
+			}
+			h, found, err := holds.FindByKey(ctx, tx, r.o.OrgID, r.o.Key)
+			switch {
+			case err != nil:
+				return err
+			case !found:
+				res = Result{Outcome: Busy, Detail: "the order did not happen"}
+			case string(h.RequestHash) != string(r.hash):
+				res = Result{Outcome: KeyReused, Hold: &h}
+			default:
+				res = Result{Outcome: Held, Hold: &h, Walk: r.walk}
+			}
+			return nil
+		})
+		if err == nil {
+			return res, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Result{Outcome: Checking, Detail: lost.Error()}, nil
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// finish completes the result and logs the attempt, unless the claim has logged it.
+func (r *run) finish(ctx context.Context, res Result) Result {
+	if res.Outcome == Invalid {
+		return res
+	}
+	res.AttemptID = r.attempt
+	if res.Outcome == Held {
+		if res.Hold.AttemptID != nil {
+			res.AttemptID = *res.Hold.AttemptID
+		}
+		return res
+	}
+	if res.Walk == nil {
+		res.Walk = r.walk
+	}
+	row := attemptRow{ID: r.attempt, At: r.clock(), OrgID: r.o.OrgID, Actor: r.o.By.Actor, RequestID: r.o.By.RequestID,
+		Key: r.o.Key, Outcome: res.Outcome, Request: r.body, Survey: res.Survey, Walk: r.walk,
+		Skipped: r.skipped, Lost: r.lost, Changed: r.changed, ArrivedAt: r.arrived, TookMicros: time.Since(r.began).Microseconds()}
+	if res.Detail != "" {
+		row.Detail = map[string]string{"detail": res.Detail}
+	}
+	r.a.log.add(ctx, row)
+	return res
+}

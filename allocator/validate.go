@@ -1,0 +1,145 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Bounds beyond which a minimum is no plausible machine.
+const (
+	maxCores   = 65_536
+	maxRAMGB   = 1_048_576
+	maxDriveGB = 100_000_000
+	maxMbps    = 100_000_000
+	maxPrice   = 100_000_000_000
+	maxItems   = 50
+	maxText    = 100
+)
+
+// ValidKey reports whether a key is 1 to 255 visible ASCII characters.
+func ValidKey(key string) bool {
+	if len(key) < 1 || len(key) > 255 {
+		return false
+	}
+	for i := range len(key) {
+		if key[i] < 0x21 || key[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// Faults lists everything wrong with a request that can be seen without the fleet.
+func (r *Request) Faults() []Fault {
+	var out []Fault
+	bad := func(field, format string, args ...any) {
+		out = append(out, Fault{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	for _, n := range []struct {
+		field string
+		value int
+		limit int
+	}{
+		{"min_cores", r.MinCores, maxCores}, {"min_threads", r.MinThreads, 2 * maxCores},
+		{"min_ram_gb", r.MinRAMGB, maxRAMGB}, {"min_nvme_gb", r.MinNVMeGB, maxDriveGB},
+		{"min_ssd_gb", r.MinSSDGB, maxDriveGB}, {"min_hdd_gb", r.MinHDDGB, maxDriveGB},
+		{"min_nic_mbps", r.MinNICMbps, maxMbps},
+	} {
+		if n.value < 0 || n.value > n.limit {
+			bad(n.field, "must be from 0 to %d, not %d", n.limit, n.value)
+		}
+	}
+	if p := r.MaxPriceMonthMinor; p != nil && (*p < 0 || *p > maxPrice) {
+		bad("max_price_month_minor", "must be from 0 to %d, not %d", int64(maxPrice), *p)
+	}
+	for _, l := range []struct {
+		field string
+		items []string
+	}{{"sites", r.Sites}, {"vendors", r.Vendors}, {"features", r.Features}} {
+		if len(l.items) > maxItems {
+			bad(l.field, "at most %d entries", maxItems)
+			continue
+		}
+		for _, s := range l.items {
+			if why := badText(s); s == "" || why != "" {
+				bad(l.field, "entries are 1 to %d printable characters", maxText)
+				break
+			}
+		}
+	}
+	if why := badText(r.CPU); why != "" {
+		bad("cpu", "%s", why)
+	}
+	if why := badText(r.Machine); why != "" {
+		bad("machine", "%s", why)
+	}
+	return out
+}
+
+func badText(s string) string {
+	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxText ||
+		strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Sprintf("must be at most %d printable characters", maxText)
+	}
+	return ""
+}
+
+// unknown lists the sites and the machine of a request that do not exist.
+func unknown(ctx context.Context, tx pgx.Tx, r *Request) ([]Fault, error) {
+	if len(r.Sites) == 0 && r.Machine == "" {
+		return nil, nil
+	}
+	rows, err := tx.Query(ctx, "select code from sites order by code")
+	if err != nil {
+		return nil, fmt.Errorf("sites: %w", err)
+	}
+	sites, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("sites: %w", err)
+	}
+	var out []Fault
+	for _, s := range r.Sites {
+		if !containsFold(sites, s) {
+			out = append(out, Fault{"sites", fmt.Sprintf("there is no site %q; the sites are %s", s, listed(sites))})
+		}
+	}
+	if r.Machine != "" {
+		var there bool
+		err := tx.QueryRow(ctx, "select exists (select from machines where asset_tag = $1)", r.Machine).Scan(&there)
+		if err != nil {
+			return nil, fmt.Errorf("machine: %w", err)
+		}
+		if !there {
+			out = append(out, Fault{"machine", fmt.Sprintf("there is no machine %q", r.Machine)})
+		}
+	}
+	return out, nil
+}
+
+// listed joins at most twenty names.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none yet"
+	}
+	if len(names) > 20 {
+		return strings.Join(slices.Clip(names[:20]), ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
+}
+
+// Check lists everything wrong with a request, the unknown sites and machines included.
+func (a *Allocator) Check(ctx context.Context, r Request) ([]Fault, error) {
+	faults := r.Faults()
+	err := a.reading(ctx, func(tx pgx.Tx) error {
+		more, err := unknown(ctx, tx, &r)
+		faults = append(faults, more...)
+		return err
+	})
+	return faults, err
+}
