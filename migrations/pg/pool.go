@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -16,6 +17,8 @@ type PoolOptions struct {
 	LockTimeout      time.Duration // 2 s
 	StatementTimeout time.Duration // 30 s
 	IdleInTx         time.Duration // 10 s
+	// Tracer is told of each statement before it is sent; a test can hold it up there.
+	Tracer pgx.QueryTracer
 	// Role makes every session of the pool act as that role outside transactions too: River needs
 	// it, since it begins its own.
 	Role string
@@ -34,6 +37,7 @@ func Connect(ctx context.Context, url string, o PoolOptions) (*pgxpool.Pool, err
 		cfg.MaxConns = 10
 	}
 	cfg.MaxConnIdleTime = 5 * time.Minute
+	cfg.ConnConfig.Tracer = o.Tracer
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	p := cfg.ConnConfig.RuntimeParams
 	p["application_name"] = "ironhold " + o.Name
