@@ -125,7 +125,7 @@ func setStatus(ctx context.Context, tx pgx.Tx, tag string, to Status, reason str
 
 func readFacts(ctx context.Context, tx pgx.Tx, machine uuid.UUID) (facts, error) {
 	rows, err := tx.Query(ctx, `select
-		coalesce(bool_or(s.ended_at is null), false) as active,
+		coalesce(bool_or(s.id is not null and s.ended_at is null), false) as active,
 		exists (select from holds where machine_id = m.id and state = 'held' and expires_at > clock_timestamp()) as held,
 		coalesce(max(s.ended_at) > coalesce(m.wiped_at, '-infinity'), false) as unwiped
 		from machines m left join services s on s.machine_id = m.id where m.id = $1 group by m.id`, machine)
