@@ -1,0 +1,143 @@
+// What the pages gain from a script; every page works without it.
+"use strict";
+
+// Focus the summary of errors, so that it is the first thing that is read.
+document.querySelector("[data-focus]")?.focus();
+
+// Copy a reference.
+for (const button of document.querySelectorAll("[data-copy]")) {
+  if (!navigator.clipboard) continue;
+  button.hidden = false;
+  button.setAttribute("aria-live", "polite");
+  const label = button.querySelector("span");
+  const text = label.textContent;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    label.textContent = button.dataset.copied;
+    setTimeout(() => { label.textContent = text; }, 2000);
+  });
+}
+
+for (const button of document.querySelectorAll("[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => window.print());
+}
+
+// A form is sent once: the second click of a double click does nothing. The server would answer
+// both with the same page.
+for (const form of document.querySelectorAll("form[data-once]")) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) {
+      event.preventDefault();
+      return;
+    }
+    form.dataset.sent = "1";
+    form.querySelector("button")?.setAttribute("aria-disabled", "true");
+  });
+}
+window.addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  for (const form of document.querySelectorAll("form[data-sent]")) {
+    delete form.dataset.sent;
+    form.querySelector("button")?.removeAttribute("aria-disabled");
+  }
+});
+
+// The countdown shows the time that is left by the server's clock. It decides nothing: the server
+// does, when a button is pressed. The difference between the two clocks is taken from the moment
+// at which the answer arrived, and anew after sleep, a change of the browser's clock or a return
+// to the page.
+class Countdown {
+  constructor(box) {
+    this.box = box;
+    this.deadline = Date.parse(box.dataset.deadline);
+    const [navigation] = performance.getEntriesByType("navigation");
+    const arrived = performance.timeOrigin + (navigation?.responseStart ?? 0);
+    this.skew = Date.parse(box.dataset.now) - arrived;
+    this.title = document.title;
+    this.marks = [10, 5, 2, 1].filter((m) => this.left() > m * 60_000);
+    this.remember();
+    this.tick();
+    this.timer = setInterval(() => this.tick(), 1000);
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) this.ask(); });
+    window.addEventListener("pageshow", (event) => { if (event.persisted) this.ask(); });
+  }
+
+  left() { return this.deadline - (Date.now() + this.skew); }
+
+  remember() { this.wall = Date.now(); this.steady = performance.now(); }
+
+  // Both clocks of the browser run alike unless it slept or one of them was set.
+  jumped() { return Math.abs((Date.now() - this.wall) - (performance.now() - this.steady)) > 1500; }
+
+  tick() {
+    if (this.jumped()) {
+      this.remember();
+      this.ask();
+      return;
+    }
+    this.remember();
+    this.show();
+  }
+
+  show() {
+    const seconds = Math.max(0, Math.floor(this.left() / 1000));
+    const text = this.box.dataset.left
+      .replace("{m}", String(Math.floor(seconds / 60)))
+      .replace("{s}", String(seconds % 60).padStart(2, "0"));
+    this.box.querySelector("[data-countdown]").textContent = text;
+    if (seconds === 0) {
+      this.over();
+      return;
+    }
+    document.title = text + " – " + this.title;
+    this.box.querySelector("[data-warn]")?.toggleAttribute("hidden", seconds >= 120);
+    while (this.marks.length > 0 && seconds <= this.marks[0] * 60) this.say(this.marks.shift());
+  }
+
+  say(minutes) {
+    const text = minutes === 1 ? this.box.dataset.markOne : this.box.dataset.mark.replace("{m}", String(minutes));
+    this.box.querySelector("[data-announce]").textContent = text;
+  }
+
+  // Ask the server what time it is and how the hold stands.
+  async ask() {
+    if (this.asking) return;
+    this.asking = true;
+    try {
+      const sent = Date.now();
+      const response = await fetch(this.box.dataset.clock, { headers: { Accept: "application/json" }, cache: "no-store" });
+      if (!response.ok) return;
+      const fact = await response.json();
+      const arrived = Date.now();
+      this.skew = Date.parse(fact.now) - (sent + arrived) / 2;
+      this.deadline = Date.parse(fact.deadline);
+      this.remember();
+      if (fact.state !== "held") {
+        location.reload();
+        return;
+      }
+      this.show();
+    } catch {
+      // Without an answer the old difference stays; the server decides anyway.
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  over() {
+    clearInterval(this.timer);
+    document.title = this.box.dataset.titleOver + " – Ironhold";
+    this.box.setAttribute("data-ended", "");
+    const live = this.box.querySelector('[data-phase="live"]');
+    const over = this.box.querySelector('[data-phase="over"]');
+    const announce = this.box.querySelector("[data-announce]");
+    announce.textContent = this.box.dataset.over;
+    this.box.append(announce); // it must stay heard when its part is hidden
+    live.hidden = true;
+    over.hidden = false;
+    for (const form of document.querySelectorAll("form[data-needs-time]")) form.hidden = true;
+  }
+}
+
+for (const box of document.querySelectorAll("[data-deadline]")) new Countdown(box);

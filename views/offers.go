@@ -1,0 +1,55 @@
+package views
+
+import (
+	"context"
+	"time"
+)
+
+// OffersPage is the catalogue: groups of equal machines that are for sale.
+type OffersPage struct {
+	Form     AskForm
+	Faults   []Fault
+	Items    []Offer
+	Total    int // groups that match, on all pages
+	Free     int // machines free now, of all that match
+	AsOf     time.Time
+	Sorts    map[string]Sort // by column: price, ram, cores, free, site
+	Sort     string
+	First    string // address of the first page, "" on it
+	Next     string
+	From, To int // which of Total are shown
+	Filtered bool
+	NearMiss []NearMiss
+	Off      *RolloutRefusal
+	OrderURL string // order with the same constraints
+	Stale    bool   // the counts are from memory: the database is away
+}
+
+// Offer is one group, or one machine that has no equal.
+type Offer struct {
+	Server
+	Free, Held, InService, Total int
+	YouHold, YouRent             int
+	OrderURL                     string
+}
+
+// Sort is a column's link.
+type Sort struct {
+	Href  string
+	State string // aria-sort: "ascending", "descending" or "none"
+}
+
+func (o Offer) availability(ctx context.Context) (tone, icn, text string) {
+	switch {
+	case o.Free > 2:
+		return "ok", "check", t(ctx, "offers.free", "n", o.Free)
+	case o.Free > 0:
+		return "few", "bolt", t(ctx, "offers.few", "n", o.Free)
+	case o.Held > 0:
+		return "wait", "hourglass", t(ctx, "offers.held")
+	}
+	return "none", "minus", t(ctx, "offers.none")
+}
+
+// RolloutRefusal says why nothing can be ordered now.
+type RolloutRefusal struct{ Reason, WhoCanChange string }

@@ -1,0 +1,197 @@
+package views
+
+import (
+	"context"
+	"time"
+
+	"ironhold/views/i18n"
+)
+
+// DeskPage is the desk of sales: the log of attempts.
+type DeskPage struct {
+	Outcome     string
+	Outcomes    []string
+	Items       []AttemptRow
+	First, Next string
+}
+
+// AttemptRow is one order request in the log.
+type AttemptRow struct {
+	ID, Org, Actor, Outcome string
+	At                      time.Time
+	Ask                     Ask
+	Considered, Eligible    int
+	Skipped, Lost, Changed  int
+	Took                    time.Duration
+	HoldID                  string
+}
+
+// AttemptPage is the record of one attempt: both passes.
+type AttemptPage struct {
+	AttemptRow
+	Key, RequestID string
+	Reasons        []Reason
+	NearMisses     []NearMiss
+	Walk           []Step
+	Faster         []Faster
+}
+
+// Step is what happened to one candidate.
+type Step struct {
+	Tag, Result, Why string
+	At               time.Time
+}
+
+// Faster is the hold that was there first.
+type Faster struct {
+	Tag, Org, HoldID string
+	At               time.Time
+	ByMS             int64
+}
+
+// FleetPage is the stock and the machines.
+type FleetPage struct {
+	Board       []BoardRow
+	Total       BoardRow
+	AsOf        time.Time
+	Items       []MachineRow
+	Status      string
+	Site        string
+	Query       string
+	Statuses    []string
+	Sites       []string
+	First, Next string
+}
+
+// BoardRow is the stock of a site: held + in service + free + out = total.
+type BoardRow struct {
+	Site, SiteName                    string
+	Held, InService, Free, Out, Total int
+	OutBy                             []Reason // by status
+}
+
+func (b BoardRow) wrong() bool { return b.Held+b.InService+b.Free+b.Out != b.Total }
+
+// MachineRow is one machine in a list.
+type MachineRow struct {
+	Tag, Status, Site, Rack, CPU string
+	RAMGB                        int
+	Price                        Money
+	Reason                       string
+}
+
+// MachinePage is one machine for staff.
+type MachinePage struct {
+	Server                     Server
+	Room, Rack, Serial, Status string
+	StatusReason, StatusBy     string
+	StatusAt                   time.Time
+	WipedAt                    *time.Time
+	Occupant                   *Occupant
+	Events                     []Event
+	Legal                      []string // statuses that an operator may set
+	CanWrite                   bool
+	Faults                     []Fault
+	Reason                     string
+}
+
+// Occupant is who has the machine now.
+type Occupant struct {
+	Kind, ID, Org string // kind: hold or service
+	Since         time.Time
+	Until         *time.Time
+	Overdue       bool
+}
+
+// OrgRolloutPage shows and sets the module of an organisation.
+type OrgRolloutPage struct {
+	Org, Setting, Launch, Reason string
+	Effective                    bool
+	ChangedAt                    *time.Time
+	ChangedBy                    string
+	CanSet                       bool
+	Faults                       []Fault
+	Action                       string
+}
+
+// LaunchPage shows and sets the launch.
+type LaunchPage struct {
+	Launch    string // off, opt-in, on or a percentage
+	Percent   string
+	ChangedAt time.Time
+	ChangedBy string
+	Faults    []Fault
+}
+
+func (p LaunchPage) kind() string {
+	switch p.Launch {
+	case "off", "opt-in", "on":
+		return p.Launch
+	}
+	return "percent"
+}
+
+func outcomeText(ctx context.Context, outcome string) string {
+	if key := "outcome." + outcome; i18n.Has(ctx, key) {
+		return t(ctx, key)
+	}
+	return outcome
+}
+
+func outcomeLook(outcome string) look {
+	if outcome == "held" || outcome == "replayed" {
+		return look{"ok", "lock"}
+	}
+	l, ok := looks[hyphens(outcome)]
+	if !ok {
+		return look{"none", "alert"}
+	}
+	return look{"none", l.icn}
+}
+
+func hyphens(s string) string {
+	b := []byte(s)
+	for i := range b {
+		if b[i] == '_' {
+			b[i] = '-'
+		}
+	}
+	return string(b)
+}
+
+func took(ctx context.Context, d time.Duration) string {
+	return i18n.Int(ctx, d.Microseconds()) + "\u00a0µs"
+}
+
+func millis(ctx context.Context, ms int64) string { return i18n.Int(ctx, ms) + "\u00a0ms" }
+
+func machineStatus(ctx context.Context, status string) string {
+	if key := "status." + status; i18n.Has(ctx, key) {
+		return t(ctx, key)
+	}
+	return status
+}
+
+func statusLook(status string) look {
+	switch status {
+	case "ready":
+		return look{"ok", "check"}
+	case "in_service":
+		return look{"ok", "server"}
+	case "cleaning":
+		return look{"wait", "broom"}
+	case "maintenance":
+		return look{"few", "wrench"}
+	case "intake":
+		return look{"wait", "box"}
+	}
+	return look{"none", "minus"}
+}
+
+func deskTabs(ctx context.Context, current string, outcomes []string) []Tab {
+	out := []Tab{{t(ctx, "state.all"), "/desk", current == ""}}
+	for _, o := range outcomes {
+		out = append(out, Tab{outcomeText(ctx, o), "/desk?outcome=" + o, o == current})
+	}
+	return out
+}
