@@ -3,6 +3,7 @@ package allocator
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -110,8 +111,7 @@ func numberMisses(reason Reason, numbers map[int64]int) []NearMiss {
 }
 
 func textMisses(reason Reason, r *Request, texts map[string]int) []NearMiss {
-	if n, ok := texts[""]; ok && reason == WrongVendor && n > 0 {
-		// Machines without a vendor cannot be asked for by one: the constraint has to go.
+	if reason == WrongSite && !askable(texts, r.Sites) || reason == WrongVendor && !askable(texts, r.Vendors) {
 		total := 0
 		for _, n := range texts {
 			total += n
@@ -119,8 +119,9 @@ func textMisses(reason Reason, r *Request, texts map[string]int) []NearMiss {
 		return []NearMiss{{Relax: relaxes[reason], Code: reason, Value: []string{}, Gains: total}}
 	}
 	out := make([]NearMiss, 0, len(texts))
-	for text, n := range texts {
-		miss := NearMiss{Relax: relaxes[reason], Code: reason, Gains: n}
+	for _, text := range slices.Sorted(maps.Keys(texts)) {
+		miss := NearMiss{Relax: relaxes[reason], Code: reason}
+		lets := func(other string) bool { return strings.EqualFold(text, other) }
 		switch reason {
 		case WrongSite:
 			miss.Value = append(slices.Clone(r.Sites), text)
@@ -129,15 +130,35 @@ func textMisses(reason Reason, r *Request, texts map[string]int) []NearMiss {
 		case MissingFeature:
 			lacking := strings.Split(text, "\x00")
 			miss.Value = slices.DeleteFunc(slices.Clone(r.Features), func(f string) bool { return slices.Contains(lacking, f) })
+			lets = func(other string) bool { // who lacks fewer of them is let in as well
+				return !slices.ContainsFunc(strings.Split(other, "\x00"), func(f string) bool { return !slices.Contains(lacking, f) })
+			}
 		case NoECC, NoGPU:
 			miss.Value = false
 		default:
 			miss.Value = ""
 		}
-		out = append(out, miss)
+		for other, n := range texts {
+			if lets(other) {
+				miss.Gains += n
+			}
+		}
+		// Two spellings of a name are one step, and so are two lists of features.
+		if !slices.ContainsFunc(out, func(o NearMiss) bool { return strings.EqualFold(fmt.Sprint(o.Value), fmt.Sprint(miss.Value)) }) {
+			out = append(out, miss)
+		}
 	}
-	slices.SortFunc(out, func(a, b NearMiss) int {
-		return cmp.Or(cmp.Compare(b.Gains, a.Gains), cmp.Compare(fmt.Sprint(a.Value), fmt.Sprint(b.Value)))
-	})
+	slices.SortStableFunc(out, func(a, b NearMiss) int { return cmp.Compare(b.Gains, a.Gains) })
 	return out[:min(len(out), maxMisses)]
+}
+
+// askable reports whether a request can name each of the texts beside those it has. Where it
+// cannot, as with machines without a vendor, the constraint has to go.
+func askable(texts map[string]int, have []string) bool {
+	for text := range texts {
+		if text == "" || badText(text) != "" {
+			return false
+		}
+	}
+	return len(have) < maxItems
 }
