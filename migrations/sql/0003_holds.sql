@@ -154,6 +154,15 @@ begin
     end if;
     caps := occupancy_lock_org(new.org_id);
     perform occupancy_take_machine(new.machine_id);
+    -- What replaces a hold that this transaction cancelled adds nothing: a cap that was lowered
+    -- meanwhile does not take from the holder of a withdrawn machine what it has.
+    if new.substitute_of is not null
+       and exists (select from holds h join hold_events e on e.hold_id = h.id
+                    where h.id = new.substitute_of and h.org_id = new.org_id and h.state = 'cancelled'
+                      and h.expires_at = new.expires_at and e.event = 'cancelled' and e.xmin = pg_current_xact_id()::xid)
+       and not exists (select from holds where org_id = new.org_id and substitute_of = new.substitute_of) then
+      return new;
+    end if;
     -- Statements of their own after the lock: joined with it they would count on an older snapshot.
     select count(*) into live from holds
      where org_id = new.org_id and state = 'held' and expires_at > clock_timestamp();
