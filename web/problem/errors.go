@@ -42,6 +42,24 @@ func From(err error) *Problem {
 	if _, ok := errors.AsType[*accounts.Unauthenticated](err); ok {
 		return Stranger("")
 	}
+	if e, ok := errors.AsType[*fleet.FileError](err); ok {
+		return Faulty(allocator.Fault{Field: "file", Message: e.Reason})
+	}
+	if e, ok := errors.AsType[*fleet.ImportBusy](err); ok {
+		p := New(Busy, "Another import is running. Try again when it has ended.")
+		p.RetryAfter, p.cause = retryBusy, e
+		return p
+	}
+	if e, ok := errors.AsType[*allocator.WaitingFull](err); ok {
+		p := New(WaitingListFull, fmt.Sprintf("At most %d entries of an organisation wait at once.", e.Limit))
+		p.Extra.Limit = new(e.Limit)
+		return p
+	}
+	if _, ok := errors.AsType[*pg.CommitUnknown](err); ok {
+		p := checking()
+		p.cause = err
+		return p
+	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return New(TooLarge, fmt.Sprintf("The body is larger than the %d bytes that this address takes.", e.Limit))
 	}

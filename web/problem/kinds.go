@@ -29,6 +29,7 @@ const (
 	NoSubstitute          Name = "no-substitute"
 	ExtensionUsed         Name = "extension-used"
 	CeilingReached        Name = "ceiling-reached"
+	WaitingListFull       Name = "waiting-list-full"
 	KeyMissing            Name = "key-missing"
 	KeyReused             Name = "key-reused"
 	Invalid               Name = "invalid"
@@ -130,6 +131,10 @@ var kinds = []Kind{
 	{
 		CeilingReached, http.StatusConflict, "No more time for this machine",
 		"The time that one organisation may hold one machine within 24 hours is used up. Confirm the hold or give it back before its deadline.",
+	},
+	{
+		WaitingListFull, http.StatusConflict, "The waiting list is full for you",
+		"Your organisation waits for as many things at once as it may. Take an entry off the list that is no longer needed.",
 	},
 	{
 		KeyMissing, http.StatusBadRequest, "Idempotency-Key is missing",
