@@ -57,7 +57,7 @@ const maxRounds = 4
 func (a *Allocator) Order(ctx context.Context, o Order) (Result, error) {
 	r := &run{a: a, o: o, began: time.Now()}
 	if faults := r.prepare(); len(faults) > 0 {
-		return Result{Outcome: Invalid, Faults: faults}, nil
+		return Result{Outcome: Invalid, Faults: a.allFaults(ctx, &o.Request, faults)}, nil
 	}
 	var err error
 	if r.attempt, err = uuid.NewV7(); err != nil {

@@ -90,9 +90,10 @@ func badText(s string) string {
 	return ""
 }
 
-// unknown lists the sites and the machine of a request that do not exist.
+// unknown lists the sites and the machine of a request that do not exist. What Faults has already
+// refused as no name is not looked up.
 func unknown(ctx context.Context, tx pgx.Tx, r *Request) ([]Fault, error) {
-	if len(r.Sites) == 0 && r.Machine == "" {
+	if len(r.Sites) == 0 && r.Machine == "" || len(r.Sites) > maxItems {
 		return nil, nil
 	}
 	rows, err := tx.Query(ctx, "select code from sites order by code")
@@ -105,11 +106,11 @@ func unknown(ctx context.Context, tx pgx.Tx, r *Request) ([]Fault, error) {
 	}
 	var out []Fault
 	for _, s := range r.Sites {
-		if !containsFold(sites, s) {
+		if s != "" && badText(s) == "" && !containsFold(sites, s) {
 			out = append(out, Fault{"sites", fmt.Sprintf("there is no site %q; the sites are %s", s, listed(sites))})
 		}
 	}
-	if r.Machine != "" {
+	if r.Machine != "" && badText(r.Machine) == "" {
 		var there bool
 		err := tx.QueryRow(ctx, "select exists (select from machines where asset_tag = $1)", r.Machine).Scan(&there)
 		if err != nil {
@@ -142,4 +143,18 @@ func (a *Allocator) Check(ctx context.Context, r Request) ([]Fault, error) {
 		return err
 	})
 	return faults, err
+}
+
+// allFaults completes the faults of an order with what the database knows. With the database away
+// they are as true without it.
+func (a *Allocator) allFaults(ctx context.Context, r *Request, faults []Fault) []Fault {
+	err := a.reading(ctx, func(tx pgx.Tx) error {
+		more, err := unknown(ctx, tx, r)
+		faults = append(faults, more...)
+		return err
+	})
+	if err != nil {
+		a.opt.Logger.WarnContext(ctx, "faults of an order are incomplete", "error", err.Error())
+	}
+	return faults
 }
