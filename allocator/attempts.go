@@ -92,7 +92,7 @@ func (a *Allocator) Attempts(ctx context.Context, f AttemptFilter) ([]Attempt, e
 func (a *Allocator) Attempt(ctx context.Context, id uuid.UUID) (Attempt, error) {
 	var out Attempt
 	err := a.reading(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, selectAttempts+" where t.id = $1", id)
+		rows, err := tx.Query(ctx, selectAttempts+" where t.id = $1 limit 1", id)
 		if err != nil {
 			return fmt.Errorf("attempt: %w", err)
 		}
@@ -103,27 +103,29 @@ func (a *Allocator) Attempt(ctx context.Context, id uuid.UUID) (Attempt, error) 
 		if err != nil {
 			return fmt.Errorf("attempt: %w", err)
 		}
-		out.Faster, err = faster(ctx, tx, &out)
+		out.Faster, err = a.faster(ctx, tx, &out)
 		return err
 	})
 	return out, err
 }
 
-// faster finds the holds that began, around the time of the attempt, on machines that it could not
-// have or that alone would have fitted.
-func faster(ctx context.Context, tx pgx.Tx, t *Attempt) ([]FasterHold, error) {
+// faster finds the holds that other orders got, around the time of the attempt, on machines that it
+// could not have; or, when somebody was so much faster that no look saw the machine, on machines
+// that it could have had when it arrived.
+func (a *Allocator) faster(ctx context.Context, tx pgx.Tx, t *Attempt) ([]FasterHold, error) {
 	var machines []uuid.UUID
 	for _, s := range t.Walk {
 		if s.Result != "won" {
 			machines = append(machines, s.MachineID)
 		}
 	}
+	if len(machines) == 0 && t.Outcome == SomeoneFaster {
+		return a.fasterThanLook(ctx, tx, t)
+	}
 	if len(machines) == 0 {
 		return []FasterHold{}, nil
 	}
-	rows, err := tx.Query(ctx, `
-select distinct on (h.machine_id) m.asset_tag, h.id as hold_id, h.org_id, o.slug as org_slug, h.created_at as at,
-       greatest(0, floor(extract(epoch from $2::timestamptz - h.created_at) * 1000))::bigint as by_ms
+	rows, err := tx.Query(ctx, "select distinct on (h.machine_id) "+fasterColumns+`
   from holds h join machines m on m.id = h.machine_id join organisations o on o.id = h.org_id
  where h.machine_id = any($1) and h.created_at between coalesce($3, $2) - interval '10 s' and $2::timestamptz + interval '5 s'
    and h.attempt_id is distinct from $4
@@ -131,6 +133,44 @@ select distinct on (h.machine_id) m.asset_tag, h.id as hold_id, h.org_id, o.slug
 	if err != nil {
 		return nil, fmt.Errorf("who was faster: %w", err)
 	}
+	return collectFaster(rows)
+}
+
+const fasterColumns = `m.asset_tag, h.id as hold_id, h.org_id, o.slug as org_slug, h.created_at as at,
+       greatest(0, floor(extract(epoch from $2::timestamptz - h.created_at) * 1000))::bigint as by_ms`
+
+// maxFaster bounds the holds that are told of one attempt.
+const maxFaster = 25
+
+// fasterThanLook finds them through the attempts of that time: those have an index by time.
+func (a *Allocator) fasterThanLook(ctx context.Context, tx pgx.Tx, t *Attempt) ([]FasterHold, error) {
+	var r Request
+	if err := json.Unmarshal(t.Request, &r); err != nil {
+		return nil, fmt.Errorf("who was faster: %w", err)
+	}
+	cat, err := a.current(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	var classes []int
+	for i := range cat.classes {
+		if fits(&r, &cat.classes[i].Spec) {
+			classes = append(classes, cat.classes[i].ID)
+		}
+	}
+	rows, err := tx.Query(ctx, "select "+fasterColumns+`
+  from allocation_attempts w
+  join holds h on h.id = w.hold_id join machines m on m.id = h.machine_id join organisations o on o.id = h.org_id
+ where w.at between $1::timestamptz - interval '5 s' and $2::timestamptz + interval '1 s' and w.outcome = 'held'
+   and h.created_at between $1 and $2 and m.class_id = any($3) and ($4 = '' or m.asset_tag = $4)
+ order by h.created_at limit $5`, t.ArrivedAt, t.At, classes, r.Machine, maxFaster)
+	if err != nil {
+		return nil, fmt.Errorf("who was faster: %w", err)
+	}
+	return collectFaster(rows)
+}
+
+func collectFaster(rows pgx.Rows) ([]FasterHold, error) {
 	out, err := pgx.CollectRows(rows, pgx.RowToStructByName[FasterHold])
 	if err != nil {
 		return nil, fmt.Errorf("who was faster: %w", err)

@@ -1,0 +1,402 @@
+package allocator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ironhold/migrations/pg"
+	"ironhold/migrations/pgtest"
+	"ironhold/migrations/pgtest/fixture"
+)
+
+func order(t *testing.T, a *Allocator, org uuid.UUID, key string, r Request) Result {
+	t.Helper()
+	res, err := a.Order(t.Context(), Order{OrgID: org, By: pg.By{Actor: "test", RequestID: "req-" + key}, Key: key, Request: r})
+	if err != nil {
+		t.Fatalf("order %s: %v", key, err)
+	}
+	return res
+}
+
+func TestRefusalsAreReadableWithinASecond(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.DB(t)
+	a := New(fixture.App(t, owner, 4), Options{})
+	t.Cleanup(func() { a.Close(context.Background()) })
+	me := fixture.Org(t, owner, "me", 2, 50)
+	fixture.Add(t, owner, fixture.Machine{Tag: "A1", RAM: 32}, fixture.Machine{Tag: "A2"})
+
+	refused := order(t, a, me, "k1", Request{MinRAMGB: 128, Features: []string{"ipmi"}})
+	if refused.Outcome != NoneLeft {
+		t.Fatalf("%+v", refused)
+	}
+	answered := time.Now()
+	var got Attempt
+	for {
+		var err error
+		if got, err = a.Attempt(t.Context(), refused.AttemptID); err == nil {
+			break
+		}
+		if _, ok := errors.AsType[*NotFound](err); !ok || time.Since(answered) > time.Second {
+			t.Fatalf("after %s: %v", time.Since(answered), err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if got.ID != refused.AttemptID || got.OrgID != me || got.OrgSlug != "me" || got.Actor != "test" || got.RequestID != "req-k1" ||
+		got.Key != "k1" || got.Outcome != NoneLeft || got.Considered != 2 || got.Eligible != 0 || got.HoldID != nil || got.TookUS <= 0 {
+		t.Errorf("%+v", got)
+	}
+	if !slices.Equal(got.Reasons, refused.Survey.Reasons) || len(got.NearMisses) != len(refused.Survey.NearMisses) {
+		t.Errorf("recorded %v %v, answered %v %v", got.Reasons, got.NearMisses, refused.Survey.Reasons, refused.Survey.NearMisses)
+	}
+	var r Request
+	if err := json.Unmarshal(got.Request, &r); err != nil || r.MinRAMGB != 128 || got.Faster == nil || got.ArrivedAt == nil || got.At.Before(*got.ArrivedAt) {
+		t.Errorf("%s %v %+v", got.Request, err, got)
+	}
+	_, err := a.Attempt(t.Context(), uuid.New())
+	if _, ok := errors.AsType[*NotFound](err); !ok {
+		t.Errorf("of an unknown attempt: %v", err)
+	}
+}
+
+// TestAttemptOfAHold: it is there when the order is answered, written by the same transaction.
+func TestAttemptOfAHold(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.DB(t)
+	a := New(fixture.App(t, owner, 4), Options{})
+	t.Cleanup(func() { a.Close(context.Background()) })
+	me := fixture.Org(t, owner, "me", 10, 50)
+	fixture.Equal(t, owner, "m", 3)
+	res := order(t, a, me, "k1", Request{})
+	got, err := a.Attempt(t.Context(), res.AttemptID)
+	if err != nil || got.Outcome != Held || got.HoldID == nil || *got.HoldID != res.Hold.ID || len(got.Walk) != 1 || got.Walk[0].Result != "won" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if !fixture.Get[bool](t, owner, `
+select h.xmin = t.xmin and h.created_at >= t.arrived_at and h.attempt_id = t.id
+  from holds h join allocation_attempts t on t.hold_id = h.id where h.id = $1`, res.Hold.ID) {
+		t.Error("hold and attempt were written by different transactions")
+	}
+	// A transaction that ends without its hold leaves no such attempt.
+	fixture.Exec(t, owner, "alter table holds add constraint nobody check (idempotency_key <> 'k2')")
+	if _, err := a.Order(t.Context(), Order{OrgID: me, Key: "k2"}); err == nil {
+		t.Error("the hold was written")
+	}
+	if n := fixture.Get[int](t, owner, "select count(*)::int from allocation_attempts where idempotency_key = 'k2'"); n != 0 {
+		t.Errorf("%d attempts of a transaction that was rolled back", n)
+	}
+}
+
+func TestAttemptsFiltered(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.DB(t)
+	app := fixture.App(t, owner, 4)
+	a := New(app, Options{})
+	orgs := fixture.Orgs(t, owner, "org", 2)
+	fixture.Equal(t, owner, "m", 1)
+	var ids []uuid.UUID
+	for i := range 6 {
+		res := order(t, a, orgs[i%2], fmt.Sprintf("k%d", i), Request{MinCores: 8 + i/4*8}) // the last two fit nothing
+		ids = append(ids, res.AttemptID)
+	}
+	a.Close(t.Context()) // writes what waits
+	a.Close(t.Context()) // and does no harm when called again
+	reader := New(app, Options{})
+	t.Cleanup(func() { reader.Close(context.Background()) })
+	list := func(f AttemptFilter) []uuid.UUID {
+		t.Helper()
+		if f.Limit == 0 {
+			f.Limit = 100
+		}
+		found, err := reader.Attempts(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []uuid.UUID
+		for _, x := range found {
+			out = append(out, x.ID)
+		}
+		return out
+	}
+	at := fixture.Get[time.Time](t, owner, "select at from allocation_attempts where id = $1", ids[3])
+	for _, c := range []struct {
+		name string
+		f    AttemptFilter
+		want []int
+	}{
+		{"all, newest first", AttemptFilter{}, []int{5, 4, 3, 2, 1, 0}},
+		{"outcome", AttemptFilter{Outcome: NoneLeft}, []int{5, 4}},
+		{"held", AttemptFilter{Outcome: Held}, []int{0}},
+		{"all held", AttemptFilter{Outcome: AllHeld}, []int{3, 2, 1}},
+		{"organisation", AttemptFilter{OrgID: orgs[1]}, []int{5, 3, 1}},
+		{"from", AttemptFilter{From: at}, []int{5, 4, 3}},
+		{"to", AttemptFilter{To: at}, []int{2, 1, 0}},
+		{"page", AttemptFilter{Limit: 2}, []int{5, 4}},
+		{"next page", AttemptFilter{Limit: 2, Before: ids[4]}, []int{3, 2}},
+		{"together", AttemptFilter{Outcome: AllHeld, OrgID: orgs[1], Before: ids[3]}, []int{1}},
+		{"no such outcome", AttemptFilter{Outcome: "x' or true"}, nil},
+	} {
+		var want []uuid.UUID
+		for _, i := range c.want {
+			want = append(want, ids[i])
+		}
+		if got := list(c.f); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", c.name, got, want)
+		}
+	}
+}
+
+// TestWhoWasFaster: the rival gets the machine after the loser has seen it, or has arrived but not
+// seen it. Either way the loser's record tells whose hold it was and by how much it was earlier.
+func TestWhoWasFaster(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		walk int
+	}{{"after the look", 1}, {"before the look", 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			owner := pgtest.DB(t)
+			app := fixture.App(t, owner, 4)
+			loser, rival := fixture.Org(t, owner, "loser", 5, 5), fixture.Org(t, owner, "rival", 5, 5)
+			fixture.Add(t, owner, fixture.Machine{Tag: "A1"}, fixture.Machine{Tag: "B1", RAM: 32})
+			other := New(app, Options{})
+			t.Cleanup(func() { other.Close(context.Background()) })
+			var won Result
+			act := func() {
+				if won.Hold == nil {
+					won = order(t, other, rival, "k", Request{MinRAMGB: 64})
+					order(t, other, rival, "k2", Request{Machine: "B1"}) // of no interest to the loser
+				}
+			}
+			var o Options
+			db := app
+			if c.walk > 0 {
+				o.Precondition = func(*pgx.Batch, uuid.UUID) func() *RolloutRefusal {
+					act()
+					return func() *RolloutRefusal { return nil }
+				}
+			} else {
+				db = tracedPool(t, owner, func(sql string) {
+					if sql == findCandidates {
+						act()
+					}
+				})
+			}
+			a := New(db, o)
+			t.Cleanup(func() { a.Close(context.Background()) })
+			res := order(t, a, loser, "k", Request{MinRAMGB: 64})
+			if res.Outcome != SomeoneFaster || len(res.Walk) != c.walk {
+				t.Fatalf("%+v", res)
+			}
+			time.Sleep(2 * logEvery)
+			got, err := a.Attempt(t.Context(), res.AttemptID)
+			if err != nil || len(got.Faster) != 1 {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			f := got.Faster[0]
+			by := got.At.Sub(won.Hold.CreatedAt).Milliseconds()
+			if f.AssetTag != "A1" || f.HoldID != won.Hold.ID || f.OrgSlug != "rival" || !f.At.Equal(won.Hold.CreatedAt) || f.ByMS != by || by < 0 {
+				t.Errorf("%+v, want hold %s by %d ms", f, won.Hold.ID, by)
+			}
+			// The winner's own record tells nothing of the kind.
+			if got, err = a.Attempt(t.Context(), won.AttemptID); err != nil || len(got.Faster) != 0 {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestWhoWasFasterUncommitted: while the rival's transaction is open nothing is known of it; the
+// record tells once it has committed.
+func TestWhoWasFasterUncommitted(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.DB(t)
+	a := New(fixture.App(t, owner, 4), Options{Budget: 150 * time.Millisecond})
+	t.Cleanup(func() { a.Close(context.Background()) })
+	loser, rival := fixture.Org(t, owner, "loser", 5, 5), fixture.Org(t, owner, "rival", 5, 5)
+	m := fixture.Add(t, owner, fixture.Machine{Tag: "A1"})[0]
+	tx, err := owner.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())
+	var hold uuid.UUID
+	err = tx.QueryRow(t.Context(), `
+insert into holds (org_id, machine_id, idempotency_key, expires_at) values ($1, $2, 'k', clock_timestamp() + interval '15 min') returning id`,
+		rival, m).Scan(&hold)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := order(t, a, loser, "k", Request{})
+	if res.Outcome != TryAgain || len(res.Walk) == 0 || res.Walk[0].Result != "skipped" {
+		t.Fatalf("%+v", res)
+	}
+	time.Sleep(2 * logEvery)
+	if got, err := a.Attempt(t.Context(), res.AttemptID); err != nil || len(got.Faster) != 0 || got.Skipped == 0 {
+		t.Errorf("before the commit: %+v, %v", got, err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := a.Attempt(t.Context(), res.AttemptID)
+	if err != nil || len(got.Faster) != 1 || got.Faster[0].HoldID != hold || got.Faster[0].ByMS < 100 || got.Faster[0].ByMS > 5000 {
+		t.Errorf("after the commit: %+v, %v", got.Faster, err)
+	}
+}
+
+// flaky is a database that can be away, or lose the answer to a commit.
+type flaky struct {
+	pg.DB
+	away   atomic.Bool
+	silent atomic.Int32 // commits whose answer is to be lost
+}
+
+func (f *flaky) Begin(ctx context.Context) (pgx.Tx, error) {
+	if f.away.Load() {
+		return nil, fmt.Errorf("no connection: %w", io.ErrUnexpectedEOF)
+	}
+	tx, err := f.DB.Begin(ctx)
+	return &flakyTx{Tx: tx, f: f}, err
+}
+
+type flakyTx struct {
+	pgx.Tx
+	f *flaky
+}
+
+func (tx *flakyTx) Commit(ctx context.Context) error {
+	err := tx.Tx.Commit(ctx)
+	if err == nil && tx.f.silent.Add(-1) >= 0 {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func TestAttemptsWaitForTheDatabase(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.DB(t)
+	me := fixture.Org(t, owner, "me", 5, 5)
+	var told bytes.Buffer
+	db := &flaky{DB: fixture.App(t, owner, 4)}
+	db.away.Store(true)
+	a := New(db, Options{Logger: slog.New(slog.NewTextHandler(&told, nil))})
+	res := order(t, a, me, "k", Request{})
+	if res.Outcome != Busy || res.AttemptID == uuid.Nil {
+		t.Fatalf("%+v", res)
+	}
+	time.Sleep(4 * logEvery)
+	db.away.Store(false)
+	time.Sleep(2 * logEvery)
+	got, err := a.Attempt(t.Context(), res.AttemptID)
+	if err != nil || got.Outcome != Busy || got.ArrivedAt != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	a.Close(t.Context())
+	if n := strings.Count(told.String(), "attempts are not written for now"); n != 1 {
+		t.Errorf("told %d times:\n%s", n, told.String())
+	}
+}
+
+// TestAttemptLogIsBounded: with the database away for long the newest attempts are kept, the older
+// ones dropped, and the process's log tells how many.
+func TestAttemptLogIsBounded(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.DB(t)
+	var told bytes.Buffer
+	db := &flaky{DB: fixture.App(t, owner, 2)}
+	db.away.Store(true)
+	l := newAttemptLog(db, slog.New(slog.NewTextHandler(&told, nil)))
+	const n = logMax * 5 / 2
+	for i := range n {
+		l.add(t.Context(), logged(i))
+		if i%1000 == 0 {
+			l.mu.Lock()
+			if len(l.rows) > logMax {
+				t.Fatalf("%d rows wait", len(l.rows))
+			}
+			l.mu.Unlock()
+		}
+	}
+	time.Sleep(2 * logEvery)
+	db.away.Store(false)
+	(&Allocator{log: l}).Close(t.Context())
+	kept := fixture.Get[int](t, owner, "select count(*)::int from allocation_attempts")
+	distinct := fixture.Get[int](t, owner, "select count(distinct id)::int from allocation_attempts")
+	newest := fixture.Get[int](t, owner, "select count(*)::int from allocation_attempts where took_us >= $1", n-logMax*9/10)
+	if kept > logMax || kept != distinct || newest != logMax*9/10 {
+		t.Errorf("kept %d (%d distinct), %d of the newest", kept, distinct, newest)
+	}
+	if !strings.Contains(told.String(), fmt.Sprintf("dropped=%d", n-kept)) {
+		t.Errorf("kept %d of %d, told:\n%s", kept, n, told.String())
+	}
+}
+
+// TestAttemptLogOddRows: a row that the server refuses does not take the others with it, and a
+// commit whose answer was lost is not written twice.
+func TestAttemptLogOddRows(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.DB(t)
+	var told bytes.Buffer
+	db := &flaky{DB: fixture.App(t, owner, 2)}
+	db.away.Store(true)
+	l := newAttemptLog(db, slog.New(slog.NewTextHandler(&told, nil)))
+	for i := range 300 {
+		r := logged(i)
+		if i%100 == 50 {
+			r.Actor = "not \x00 text"
+		}
+		l.add(t.Context(), r)
+	}
+	db.silent.Store(1)
+	db.away.Store(false)
+	time.Sleep(3 * logEvery)
+	(&Allocator{log: l}).Close(t.Context())
+	if n := fixture.Get[int](t, owner, "select count(*)::int from allocation_attempts"); n != 297 {
+		t.Errorf("%d rows, want 297", n)
+	}
+	if n := strings.Count(told.String(), "an attempt cannot be written"); n != 3 {
+		t.Errorf("told %d times:\n%s", n, told.String())
+	}
+}
+
+// logged is a row whose took_us is its number.
+func logged(i int) attemptRow {
+	return attemptRow{ID: uuid.Must(uuid.NewV7()), At: time.Now(), OrgID: uuid.New(), Actor: "test", Key: "k", Outcome: NoneLeft,
+		Request: []byte("{}"), TookMicros: int64(i)}
+}
+
+// tracedPool is an application's pool that calls f before each statement.
+func tracedPool(t *testing.T, owner *pgxpool.Pool, f func(sql string)) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pg.Connect(context.Background(), pgtest.LoginURL(t, owner.Config().ConnString()),
+		pg.PoolOptions{Name: "traced", MaxConns: 2, Tracer: tracer(f)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+type tracer func(sql string)
+
+func (f tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	f(d.SQL)
+	return ctx
+}
+
+func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
