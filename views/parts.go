@@ -122,3 +122,10 @@ func dash(s string) string {
 	}
 	return s
 }
+
+func signInOutcome(asked bool) string {
+	if asked {
+		return "unauthenticated"
+	}
+	return ""
+}

@@ -1,0 +1,99 @@
+package web
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"ironhold/allocator"
+	"ironhold/fleet"
+	"ironhold/views"
+)
+
+// choices are what the forms offer to choose from. They are comfort: a value that is not among
+// them is still judged by the allocator.
+type choices struct {
+	read     time.Time
+	sites    []fleet.Site
+	vendors  []string
+	features []string
+}
+
+// choicesFor is how long they are kept.
+const choicesFor = 30 * time.Second
+
+func (s *server) readChoices(ctx context.Context) (choices, error) {
+	p := s.pages
+	p.mu.Lock()
+	c := p.choices
+	p.mu.Unlock()
+	now := time.Now() //nolint:forbidigo // the age of a copy in this process
+	if now.Sub(c.read) < choicesFor {
+		return c, nil
+	}
+	var err error
+	c = choices{read: now}
+	if c.sites, err = s.Fleet.Sites(ctx); err != nil {
+		return c, err
+	}
+	if c.vendors, err = s.Fleet.Vendors(ctx); err != nil {
+		return c, err
+	}
+	all, err := s.Allocator.Offers(ctx, allocator.OfferQuery{})
+	if err != nil {
+		return c, err
+	}
+	for i := range all.Items {
+		c.features = append(c.features, all.Items[i].Class.Features...)
+	}
+	slices.Sort(c.features)
+	c.features = slices.Compact(c.features)
+	c.vendors = slices.DeleteFunc(c.vendors, func(v string) bool { return v == "" })
+	p.mu.Lock()
+	p.choices = c
+	p.mu.Unlock()
+	return c, nil
+}
+
+// siteName is the name of a site, or its code.
+func (c choices) siteName(code string) string {
+	for _, s := range c.sites {
+		if s.Code == code {
+			return s.Name
+		}
+	}
+	return code
+}
+
+// fill gives a form its checkboxes, with what was chosen ticked; a chosen value that is not on
+// offer is shown too, so that nothing that was entered vanishes.
+func (c choices) fill(f *views.AskForm, r allocator.Request) {
+	f.Sites = nil
+	for _, s := range c.sites {
+		label := s.Code
+		if s.Name != "" && s.Name != s.Code {
+			label = s.Name
+		}
+		f.Sites = append(f.Sites, views.Choice{Name: "site", Value: s.Code, Label: label, Chosen: slices.Contains(r.Sites, s.Code)})
+	}
+	f.Sites = withChosen(f.Sites, "site", r.Sites)
+	f.Vendors = withChosen(boxes("vendor", c.vendors, r.Vendors), "vendor", r.Vendors)
+	f.Features = withChosen(boxes("feature", c.features, r.Features), "feature", r.Features)
+}
+
+func boxes(name string, all, chosen []string) []views.Choice {
+	out := make([]views.Choice, 0, len(all))
+	for _, v := range all {
+		out = append(out, views.Choice{Name: name, Value: v, Label: v, Chosen: slices.Contains(chosen, v)})
+	}
+	return out
+}
+
+func withChosen(list []views.Choice, name string, chosen []string) []views.Choice {
+	for _, v := range chosen {
+		if !slices.ContainsFunc(list, func(c views.Choice) bool { return c.Value == v }) {
+			list = append(list, views.Choice{Name: name, Value: v, Label: v, Chosen: true})
+		}
+	}
+	return list
+}

@@ -1,0 +1,164 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"ironhold/accounts"
+	"ironhold/fleet"
+	"ironhold/views"
+	"ironhold/views/i18n"
+	"ironhold/web/request"
+)
+
+// fleetBoard is the stock by site and the list of machines.
+func (s *server) fleetBoard(w http.ResponseWriter, r *http.Request) error {
+	ctx := i18n.With(r.Context(), s.locale(r))
+	board, err := s.Fleet.Board(ctx)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	m := views.FleetPage{AsOf: board.AsOf, Total: boardRow(board.All), Query: q.Get("q"), Status: q.Get("status"), Site: q.Get("site")}
+	for _, b := range board.Sites {
+		m.Board = append(m.Board, boardRow(b))
+		m.Sites = append(m.Sites, b.Site.Code)
+	}
+	for _, st := range fleet.Statuses() {
+		m.Statuses = append(m.Statuses, string(st))
+	}
+	if !slices.Contains(m.Statuses, m.Status) {
+		m.Status = ""
+	}
+	if !slices.Contains(m.Sites, m.Site) {
+		m.Site = ""
+	}
+	list, err := s.Fleet.Machines(ctx, fleet.Filter{
+		Status: fleet.Status(m.Status), Site: m.Site, Query: clip(m.Query), After: q.Get("after"), Limit: listRows + 1,
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range list[:min(len(list), listRows)] {
+		m.Items = append(m.Items, views.MachineRow{
+			Tag: f.AssetTag, Status: string(f.Status), Site: f.SiteCode, Rack: f.Rack, CPU: f.CPU, RAMGB: f.RAMGB,
+			Price: views.Money{Minor: f.PriceMonthMinor, Currency: f.Currency}, Reason: f.StatusReason,
+		})
+	}
+	v := url.Values{}
+	for name, value := range map[string]string{"status": m.Status, "site": m.Site, "q": m.Query} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if q.Get("after") != "" {
+		m.First = "/fleet?" + v.Encode()
+	}
+	if len(list) > listRows {
+		v.Set("after", list[listRows-1].AssetTag)
+		m.Next = "/fleet?" + v.Encode()
+	}
+	return s.render(w, r, http.StatusOK, views.Fleet(m))
+}
+
+func boardRow(b fleet.BoardRow) views.BoardRow {
+	row := views.BoardRow{Site: b.Site.Code, SiteName: b.Site.Name, Held: b.Held, InService: b.InService, Free: b.Free, Out: b.Out(), Total: b.Total}
+	for _, st := range fleet.Statuses() {
+		if n := b.OutOfSale[st]; n > 0 {
+			row.OutBy = append(row.OutBy, views.Reason{Code: string(st), Count: n})
+		}
+	}
+	return row
+}
+
+func (s *server) showMachine(w http.ResponseWriter, r *http.Request) error {
+	ctx := i18n.With(r.Context(), s.locale(r))
+	m, err := s.machineModel(ctx, request.PathValue(r, "tag"))
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, views.Machine(m))
+}
+
+func (s *server) machineModel(ctx context.Context, tag string) (m views.MachinePage, err error) {
+	actor := request.Actor(ctx)
+	f, err := s.Fleet.Machine(ctx, tag)
+	if err != nil {
+		return m, err
+	}
+	occupant, err := s.Fleet.Occupant(ctx, tag)
+	if err != nil {
+		return m, err
+	}
+	events, err := s.Fleet.Events(ctx, tag)
+	if err != nil {
+		return m, err
+	}
+	c, err := s.readChoices(ctx)
+	if err != nil {
+		return m, err
+	}
+	who, err := s.namesFor(ctx, actor)
+	if err != nil {
+		return m, err
+	}
+	m = views.MachinePage{
+		Server: serverOf(f.Spec, f.AssetTag, c), Room: f.Room, Rack: f.Rack, Serial: f.Serial, Status: string(f.Status),
+		StatusReason: f.StatusReason, StatusBy: who.of(ctx, f.StatusBy), StatusAt: f.StatusAt, WipedAt: f.WipedAt,
+		CanWrite: accounts.Can(actor.Role, accounts.FleetWrite),
+	}
+	for _, st := range fleet.LegalMoves(f.Status) {
+		if st != fleet.InService {
+			m.Legal = append(m.Legal, string(st))
+		}
+	}
+	if occupant != nil {
+		m.Occupant = &views.Occupant{
+			Kind: occupant.Kind, ID: occupant.ID.String(), Org: occupant.OrgName, Since: occupant.Since, Until: occupant.Until, Overdue: occupant.Overdue,
+		}
+	}
+	for _, e := range events[:min(len(events), listRows)] {
+		m.Events = append(m.Events, views.Event{At: e.At, Event: e.Event, Actor: who.of(ctx, e.Actor), Details: e.Reason})
+	}
+	return m, nil
+}
+
+// moveMachine sets a status or records a wipe.
+func (s *server) moveMachine(w http.ResponseWriter, r *http.Request) error {
+	f, err := form(r)
+	if err != nil {
+		return err
+	}
+	ctx := i18n.With(r.Context(), s.locale(r))
+	tag, reason, notice := request.PathValue(r, "tag"), f.Get("reason"), "machine.moved"
+	if f.Get("status") == "wiped" {
+		notice = "machine.wipe_recorded"
+		_, err = s.Fleet.Wiped(ctx, request.By(ctx), tag, reason)
+	} else {
+		_, err = s.Fleet.SetStatus(ctx, request.By(ctx), tag, fleet.Status(f.Get("status")), reason)
+	}
+	if invalid, ok := errors.AsType[*fleet.Invalid](err); ok {
+		m, err := s.machineModel(ctx, tag)
+		if err != nil {
+			return err
+		}
+		fault := views.Fault{Field: "reason", Label: i18n.T(ctx, "common.reason"), Message: i18n.T(ctx, "form.fault.required")}
+		if invalid.Field != "reason" {
+			fault = views.Fault{Message: i18n.T(ctx, "form.fault.pick")}
+		} else if reason != "" {
+			fault.Message = i18n.T(ctx, "form.fault.too_long", "n", fleet.MaxReason)
+		}
+		m.Faults, m.Reason = []views.Fault{fault}, reason
+		return s.renderAt(w, r, http.StatusUnprocessableEntity, machineURL(tag), views.Machine(m))
+	}
+	if err != nil {
+		return err
+	}
+	s.notify(ctx, notice)
+	return seeOther(w, r, machineURL(tag))
+}
+
+func machineURL(tag string) string { return "/fleet/machines/" + url.PathEscape(tag) }

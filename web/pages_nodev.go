@@ -1,0 +1,6 @@
+//go:build !dev
+
+package web
+
+// devRoutes are pages for developers; only a binary built with the tag dev has any.
+func (s *server) devRoutes() []route { return nil }

@@ -1,0 +1,210 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"ironhold/allocator"
+	"ironhold/views"
+	"ironhold/views/i18n"
+	"ironhold/web/request"
+)
+
+// offersPerPage keeps a page well below 50 kB.
+const offersPerPage = 25
+
+// offers is the catalogue. Filters and order are in the address: unknown parameters are ignored,
+// wrong ones are told and left out.
+func (s *server) offers(w http.ResponseWriter, r *http.Request) error {
+	actor := request.Actor(r.Context())
+	ctx := i18n.With(r.Context(), s.locale(r))
+	query := r.URL.Query()
+	a := readAsk(ctx, query)
+	a.request.Machine, a.form.Machine = "", "" // the catalogue shows groups
+	req, faults, err := s.sound(ctx, a)
+	if err != nil {
+		return err
+	}
+	sort := query.Get("sort")
+	if !slices.Contains(allocator.Sorts(), sort) {
+		sort = ""
+	}
+	list, err := s.Allocator.Offers(ctx, allocator.OfferQuery{Org: actor.OrgID, Request: req, Sort: sort})
+	if err != nil {
+		return err
+	}
+	c, err := s.readChoices(ctx)
+	if err != nil {
+		return err
+	}
+	m := views.OffersPage{
+		Form: a.form, Faults: faults, Total: len(list.Items), AsOf: list.AsOf, Sort: sort, Sorts: sortLinks(req, sort),
+		Filtered: len(formValues(req, "")) > 0, OrderURL: orderURL(req, "", ""),
+	}
+	m.Form.Faults = faults
+	c.fill(&m.Form, a.request)
+	for i := range list.Items {
+		m.Free += list.Items[i].Free
+	}
+	if m.Off, err = s.offFor(ctx, actor.OrgID); err != nil {
+		return err
+	}
+	if m.Total == 0 && m.Filtered {
+		sv, _, err := s.Allocator.Survey(ctx, actor.OrgID, req)
+		if err != nil {
+			return err
+		}
+		m.NearMiss = filterLinks(sv.NearMisses, req, sort)
+	}
+	turnPage(&m, query.Get("page"), req, sort)
+	for _, o := range list.Items[max(m.From-1, 0):m.To] {
+		shown := offerOf(o, c)
+		if mayOrder(actor) {
+			shown.OrderURL = orderURL(requestFor(o.Class.Spec), "", "review")
+		}
+		m.Items = append(m.Items, shown)
+	}
+	return s.render(w, r, http.StatusOK, views.Offers(m))
+}
+
+// sound is the request without what is wrong with it, and all that is wrong.
+func (s *server) sound(ctx context.Context, a asked) (allocator.Request, []views.Fault, error) {
+	req, faults := a.request, a.faults
+	more, err := s.Allocator.Check(ctx, req)
+	if err != nil {
+		return req, nil, err
+	}
+	faults = append(faults, s.tell(ctx, more, faults)...)
+	for _, f := range more {
+		switch f.Field {
+		case "sites":
+			req.Sites = nil
+		case "vendors":
+			req.Vendors = nil
+		case "features":
+			req.Features = nil
+		case "cpu":
+			req.CPU = ""
+		}
+	}
+	return req, faults, nil
+}
+
+// formField is the input behind a field of the API.
+func formField(name string) string {
+	switch name {
+	case "sites", "vendors", "features":
+		return name[:len(name)-1]
+	case "max_price_month_minor":
+		return "max_price"
+	}
+	return name
+}
+
+// tell says the allocator's faults beside the inputs they belong to; an input that has a fault
+// already does not get a second one.
+func (s *server) tell(ctx context.Context, list []allocator.Fault, before []views.Fault) []views.Fault {
+	var out []views.Fault
+	for _, f := range list {
+		field := formField(f.Field)
+		if slices.ContainsFunc(append(before, out...), func(b views.Fault) bool { return b.Field == field }) {
+			continue
+		}
+		fault := views.Fault{Field: field, Message: f.Message}
+		if i18n.Has(ctx, "ask."+field) {
+			fault.Label = i18n.T(ctx, "ask."+field)
+		}
+		switch {
+		case field == "site":
+			fault.Message = i18n.T(ctx, "form.fault.site")
+		case field == "machine":
+			fault.Message = i18n.T(ctx, "form.fault.machine")
+		}
+		out = append(out, fault)
+	}
+	return out
+}
+
+// offFor says why nothing can be ordered for the organisation, nil when it can. Staff order for
+// others, so nothing is off for them.
+func (s *server) offFor(ctx context.Context, org uuid.UUID) (*views.RolloutRefusal, error) {
+	if org == uuid.Nil {
+		return nil, nil //nolint:nilnil // nothing is off
+	}
+	st, err := s.Rollout.Status(ctx, org)
+	if err != nil || st.Effective {
+		return nil, err
+	}
+	return &views.RolloutRefusal{Reason: st.Reason, WhoCanChange: st.WhoCanChange}, nil
+}
+
+func offersURL(req allocator.Request, sort string, page int) string {
+	v := formValues(req, "")
+	if sort != "" {
+		v.Set("sort", sort)
+	}
+	if page > 1 {
+		v.Set("page", strconv.Itoa(page))
+	}
+	if len(v) == 0 {
+		return "/offers"
+	}
+	return "/offers?" + v.Encode()
+}
+
+// sortLinks say for each column how the list is sorted by it, and lead to the other way round.
+func sortLinks(req allocator.Request, sort string) map[string]views.Sort {
+	if sort == "" {
+		sort = "price"
+	}
+	out := map[string]views.Sort{}
+	for _, column := range []string{"price", "ram", "cores", "free", "site"} {
+		up, down := column, "-"+column
+		link := views.Sort{Href: offersURL(req, up, 1), State: "none"}
+		switch {
+		case column == "site" && sort == up:
+			link.State = "ascending"
+		case sort == up:
+			link = views.Sort{Href: offersURL(req, down, 1), State: "ascending"}
+		case sort == down:
+			link.State = "descending"
+		case column != "price" && column != "site":
+			link.Href = offersURL(req, down, 1) // the most first
+		}
+		out[column] = link
+	}
+	return out
+}
+
+// filterLinks are near misses that lead to the list and not to an order.
+func filterLinks(list []allocator.NearMiss, req allocator.Request, sort string) []views.NearMiss {
+	var out []views.NearMiss
+	for _, n := range list {
+		if relaxed, shown, ok := relax(req, n); ok {
+			shown.Href = offersURL(relaxed, sort, 1)
+			out = append(out, shown)
+		}
+	}
+	return out
+}
+
+// turnPage finds the page that was asked for; one beyond the end is the last.
+func turnPage(m *views.OffersPage, asked string, req allocator.Request, sort string) {
+	page, err := strconv.Atoi(asked)
+	if err != nil || page < 1 {
+		page = 1
+	}
+	last := max(1, (m.Total+offersPerPage-1)/offersPerPage)
+	page = min(page, last)
+	m.From, m.To = min((page-1)*offersPerPage+1, m.Total), min(page*offersPerPage, m.Total)
+	if page > 1 {
+		m.First = offersURL(req, sort, 1)
+	}
+	if page < last {
+		m.Next = offersURL(req, sort, page+1)
+	}
+}

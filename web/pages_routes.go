@@ -1,0 +1,74 @@
+package web
+
+import (
+	"net/http"
+
+	"ironhold/accounts"
+	"ironhold/static"
+	"ironhold/web/problem"
+)
+
+// pageRoutes lists the pages.
+func (s *server) pageRoutes() []route {
+	get := func(pattern string, f accounts.Function, h handler) route {
+		return route{method: http.MethodGet, pattern: pattern, function: f, handle: h, maxBody: maxForm}
+	}
+	post := func(pattern string, f accounts.Function, h handler) route {
+		return route{method: http.MethodPost, pattern: pattern, function: f, handle: h, maxBody: maxForm}
+	}
+	public := func(rt route) route { rt.public = true; return rt }
+	begins := func(rt route) route { rt.begins = true; return rt }
+	return append([]route{
+		public(get(static.Prefix+"*", "", s.serveStatic)),
+		public(get("/", "", s.home)),
+		public(get("/sign-in", "", func(w http.ResponseWriter, r *http.Request) error { return seeOther(w, r, "/") })),
+		public(post("/sign-in", "", s.signIn)),
+		public(post("/sign-out", "", s.signOut)),
+		public(post("/preferences", "", s.setPreferences)),
+		public(get("/help", "", s.help)),
+		public(get("/problems/{name}", "", s.explain)),
+		get("/account", signedIn, s.account),
+
+		get("/offers", accounts.SeeOffers, s.offers),
+		get("/order", signedIn, s.orderForm),
+		begins(post("/order", signedIn, s.placeOrder)),
+		get("/order/result", signedIn, s.orderResult),
+
+		get("/holds", accounts.SeeHolds, s.listHolds),
+		get("/holds/{id}", accounts.SeeHolds, s.showHold),
+		get("/holds/{id}/clock", accounts.SeeHolds, s.holdClock),
+		get("/holds/{id}/extend", accounts.SeeHolds, s.backToHold),
+		get("/holds/{id}/cancel", accounts.SeeHolds, s.backToHold),
+		get("/holds/{id}/substitute", accounts.SeeHolds, s.backToHold),
+		post("/holds/{id}/extend", accounts.ExtendHold, s.extendHold),
+		post("/holds/{id}/cancel", accounts.CancelHold, s.cancelHold),
+		post("/holds/{id}/substitute", accounts.SubstituteHold, s.substituteHold),
+		get("/holds/{id}/confirm", accounts.ConvertHold, s.confirmForm),
+		post("/holds/{id}/confirm", accounts.ConvertHold, s.confirmHold),
+
+		get("/services", accounts.SeeServices, s.listServices),
+		get("/services/{id}", accounts.SeeServices, s.showService),
+		get("/services/{id}/end", accounts.EndService, s.endServiceForm),
+		post("/services/{id}/end", accounts.EndService, s.endService),
+
+		get("/desk", accounts.SeeAttempts, s.desk),
+		get("/desk/attempts/{id}", accounts.SeeAttempts, s.showAttempt),
+		get("/fleet", accounts.SeeFleet, s.fleetBoard),
+		get("/fleet/machines/{tag}", accounts.SeeFleet, s.showMachine),
+		post("/fleet/machines/{tag}/status", accounts.FleetWrite, s.moveMachine),
+		get("/org/rollout", accounts.SeeRollout, s.orgRollout),
+		post("/org/rollout", accounts.RolloutOrg, s.setOrgRollout),
+		get("/admin/rollout", accounts.RolloutLaunch, s.launch),
+		post("/admin/rollout", accounts.RolloutLaunch, s.setLaunch),
+	}, s.devRoutes()...)
+}
+
+// maxForm is more than any form here holds.
+const maxForm = 64 << 10
+
+func (s *server) serveStatic(w http.ResponseWriter, r *http.Request) error {
+	if !static.Handler(w, r) {
+		return problem.NoSuch()
+	}
+	return nil
+}

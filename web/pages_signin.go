@@ -1,0 +1,156 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"ironhold/accounts"
+	"ironhold/holds"
+	"ironhold/views"
+	"ironhold/views/i18n"
+	"ironhold/web/problem"
+	"ironhold/web/request"
+)
+
+// home is the sign-in, or where a role begins its day.
+func (s *server) home(w http.ResponseWriter, r *http.Request) error {
+	info := request.From(r.Context())
+	switch {
+	case !info.Known:
+		return s.render(w, r, http.StatusOK, views.SignIn(views.SignInForm{}))
+	case info.Actor.Role == accounts.Sales:
+		return seeOther(w, r, "/desk")
+	case info.Actor.Role == accounts.Operator:
+		return seeOther(w, r, "/fleet")
+	}
+	m, err := s.homeModel(r.Context(), info.Actor)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, views.Home(m))
+}
+
+// homeRows bounds what the start page counts and shows.
+const homeRows = 100
+
+func (s *server) homeModel(ctx context.Context, actor accounts.Actor) (views.HomePage, error) {
+	scope := holds.Scope{OrgID: actor.OrgID}
+	var m views.HomePage
+	live, err := s.Holds.List(ctx, holds.Filter{Scope: scope, State: holds.Held, Limit: homeRows})
+	if err != nil {
+		return m, err
+	}
+	for _, h := range live {
+		m.Live = append(m.Live, holdRow(h))
+	}
+	services, err := s.Holds.ListServices(ctx, holds.Filter{Scope: scope, Limit: homeRows})
+	if err != nil {
+		return m, err
+	}
+	for _, v := range services {
+		if v.EndedAt == nil {
+			m.Services++
+		}
+	}
+	m.Off, err = s.offFor(ctx, actor.OrgID)
+	return m, err
+}
+
+// signIn answers the form of the sign-in page. Mistakes are told on the page; the words for a wrong
+// address and a wrong password are the same.
+func (s *server) signIn(w http.ResponseWriter, r *http.Request) error {
+	f, err := form(r)
+	if err != nil {
+		return err
+	}
+	ctx := i18n.With(r.Context(), s.locale(r))
+	m := views.SignInForm{Email: strings.TrimSpace(f.Get("email")), Next: ownPath(f.Get("next"))}
+	if m.Email == "" {
+		m.Faults = append(m.Faults, views.Fault{Field: "email", Message: i18n.T(ctx, "signin.fill_email")})
+	}
+	if f.Get("password") == "" {
+		m.Faults = append(m.Faults, views.Fault{Field: "password", Message: i18n.T(ctx, "signin.fill_password")})
+	}
+	if len(m.Faults) > 0 {
+		return s.renderAt(w, r, http.StatusUnprocessableEntity, m.Next, views.SignIn(m))
+	}
+	_, id, err := s.Accounts.SignIn(r.Context(), m.Email, f.Get("password"))
+	if _, wrong := errors.AsType[*accounts.Unauthenticated](err); wrong {
+		request.From(r.Context()).Problem = string(problem.Unauthenticated)
+		m.Faults = []views.Fault{{Field: "email", Message: i18n.T(ctx, "signin.wrong")}}
+		return s.renderAt(w, r, http.StatusUnauthorized, m.Next, views.SignIn(m))
+	}
+	if errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil {
+		p := problem.From(err)
+		problem.Headers(w, p)
+		m.Faults = []views.Fault{{Message: i18n.T(ctx, "signin.busy")}}
+		return s.renderAt(w, r, p.Status, m.Next, views.SignIn(m))
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.beginSession(r, id); err != nil {
+		return err
+	}
+	return seeOther(w, r, m.Next)
+}
+
+// signOut ends the session, on the server too.
+func (s *server) signOut(w http.ResponseWriter, r *http.Request) error {
+	if err := s.pages.sessions.Destroy(r.Context()); err != nil {
+		return err
+	}
+	return seeOther(w, r, "/")
+}
+
+// setPreferences keeps language and colours in cookies, the language of a signed-in person also
+// with the person, and goes back to the page it came from.
+func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
+	f, err := form(r)
+	if err != nil {
+		return err
+	}
+	if lang := f.Get("language"); i18n.Known(lang) {
+		s.setCookie(w, "language", lang)
+		if info := request.From(r.Context()); info.Known && info.Actor.Kind == "user" && info.Actor.Language != lang {
+			if err := s.Accounts.SetPreferences(r.Context(), request.By(r.Context()), info.Actor.ID, info.Actor.TimeZone, lang); err != nil {
+				return err
+			}
+		}
+	}
+	switch theme := f.Get("theme"); theme {
+	case "light", "dark", "system":
+		s.setCookie(w, "theme", theme)
+	}
+	return seeOther(w, r, ownPath(f.Get("next")))
+}
+
+func (s *server) setCookie(w http.ResponseWriter, name, value string) {
+	http.SetCookie(w, &http.Cookie{
+		Name: s.cookieName(name), Value: value, Path: "/", MaxAge: 365 * 24 * 60 * 60,
+		Secure: s.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+func (s *server) account(w http.ResponseWriter, r *http.Request) error {
+	return s.render(w, r, http.StatusOK, views.Account(views.AccountPage{Zone: s.locale(r).Zone.String()}))
+}
+
+func (s *server) help(w http.ResponseWriter, r *http.Request) error {
+	var names []string
+	for _, k := range problem.All() {
+		names = append(names, string(k.Name))
+	}
+	return s.render(w, r, http.StatusOK, views.Help(names))
+}
+
+// explain is the page that a problem's type leads to.
+func (s *server) explain(w http.ResponseWriter, r *http.Request) error {
+	k, ok := problem.Lookup(request.PathValue(r, "name"))
+	if !ok {
+		return problem.NoSuch()
+	}
+	return s.render(w, r, http.StatusOK, views.Explain(views.ExplainPage{Name: string(k.Name), Status: k.Status}))
+}
