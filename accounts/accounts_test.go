@@ -115,7 +115,7 @@ func TestLimitsAndSuspension(t *testing.T) {
 	wantInvalid(t, err, "reason")
 	must(f.dir.Suspend(f.ctx, by, "acme", "unpaid"))(t)
 	org = must(f.dir.Suspend(f.ctx, by, "acme", "again"))(t)
-	if org.SuspendedAt == nil || org.SuspendedReason != "unpaid" {
+	if org.SuspendedAt == nil || org.SuspendedReason != "unpaid" || org.SuspendedBy != by.Actor {
 		t.Errorf("got %+v", org)
 	}
 	org = must(f.dir.Resume(f.ctx, by, "acme", "paid"))(t)

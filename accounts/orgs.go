@@ -13,7 +13,8 @@ import (
 // The caps and the setting of an organisation whose lock row nobody has needed yet are the
 // defaults of the table.
 const selectOrg = `
-	select o.id, o.slug, o.name, o.suspended_at, coalesce(o.suspended_reason, '') as suspended_reason,
+	select o.id, o.slug, o.name, o.suspended_at, coalesce(o.suspended_by, '') as suspended_by,
+	       coalesce(o.suspended_reason, '') as suspended_reason,
 	       coalesce(l.max_holds, 5) as max_holds, coalesce(l.max_machines, 50) as max_machines,
 	       coalesce(l.rollout, 'inherit') as rollout
 	  from organisations o left join org_limits l on l.org_id = o.id`

@@ -31,6 +31,7 @@ type Org struct {
 	MaxMachines     int        `db:"max_machines"`
 	Rollout         string     `db:"rollout"`
 	SuspendedAt     *time.Time `db:"suspended_at"`
+	SuspendedBy     string     `db:"suspended_by"` // as in pg.By
 	SuspendedReason string     `db:"suspended_reason"`
 }
 
