@@ -15,15 +15,20 @@ type SweepArgs struct{}
 // Kind is River's name of the job.
 func (SweepArgs) Kind() string { return "holds_sweep" }
 
-// sweepOpts makes the job unique within its period while it waits or runs. Completed ones do not
-// count, unlike River's default: they would hold up the sweep at a restart. The period matters: a
-// sweep whose process was killed stays "running" until it is rescued, and must not hold up those
-// of the next periods; two at once do no harm. A failed sweep is not retried, the next is near.
+// startPeriod bounds how long a sweep whose process was killed holds up the next one. It is shorter
+// than the time after which River gives a killed leader's seat away.
+const startPeriod = 10 * time.Second
+
+// sweepOpts makes the job unique within a short period while it waits or runs. Completed ones do
+// not count, unlike River's default: they would hold up the sweep at a restart. The period matters:
+// a sweep whose process was killed stays "running" until it is rescued, and within the period it
+// keeps another one, that at the next start, from being put in; two at once do no harm. A failed
+// sweep is not retried, the next is near.
 func sweepOpts(interval time.Duration) *river.InsertOpts {
 	return &river.InsertOpts{
 		MaxAttempts: 1,
 		Priority:    1,
-		UniqueOpts: river.UniqueOpts{ByPeriod: interval, ByState: []rivertype.JobState{
+		UniqueOpts: river.UniqueOpts{ByPeriod: min(interval, startPeriod), ByState: []rivertype.JobState{
 			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
 			rivertype.JobStateRunning, rivertype.JobStateScheduled,
 		}},
