@@ -1,0 +1,217 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ironhold/migrations/pg"
+)
+
+const (
+	channel = "ironhold_changes"
+	// between bounds how often one process notifies.
+	between = 200 * time.Millisecond
+	// lookEvery is how soon a change shows of which no notification came.
+	lookEvery = 5 * time.Second
+	retryMax  = 5 * time.Second
+)
+
+// Hub listens once per process and tells all subscribers. Run it; the zero value is no hub.
+type Hub struct {
+	db     pg.DB
+	url    string // a direct address: LISTEN does not work through a transaction pooler
+	logger *slog.Logger
+
+	touched chan struct{}
+	live    atomic.Bool
+	count   atomic.Int64
+
+	mu   sync.Mutex
+	subs map[chan struct{}]struct{}
+	last signature
+}
+
+// New makes a hub that notifies and looks through db and listens at url.
+func New(db pg.DB, url string, logger *slog.Logger) *Hub {
+	return &Hub{db: db, url: url, logger: logger, touched: make(chan struct{}, 1), subs: map[chan struct{}]struct{}{}}
+}
+
+// Touch says that something was committed that pages may show. It never blocks.
+func (h *Hub) Touch() {
+	select {
+	case h.touched <- struct{}{}:
+	default: // one is on its way
+	}
+}
+
+// Live reports whether changes arrive at once; otherwise they show within lookEvery.
+func (h *Hub) Live() bool { return h.live.Load() }
+
+// Subscribers is how many pages listen.
+func (h *Hub) Subscribers() int64 { return h.count.Load() }
+
+// Subscribe returns a channel that gets a value after each change; several changes may be one
+// value. cancel ends it.
+func (h *Hub) Subscribe() (changes <-chan struct{}, cancel func()) {
+	c := make(chan struct{}, 1)
+	h.mu.Lock()
+	h.subs[c] = struct{}{}
+	h.mu.Unlock()
+	h.count.Add(1)
+	return c, sync.OnceFunc(func() {
+		h.mu.Lock()
+		delete(h.subs, c)
+		h.mu.Unlock()
+		h.count.Add(-1)
+	})
+}
+
+func (h *Hub) tell() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.subs {
+		select {
+		case c <- struct{}{}:
+		default: // it has not taken the last one yet
+		}
+	}
+}
+
+// Run listens, notifies and looks until ctx ends.
+func (h *Hub) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { h.notify(ctx) })
+	wg.Go(func() { h.listen(ctx) })
+	wg.Go(func() { h.look(ctx) })
+	wg.Wait()
+}
+
+// notify passes touches on, spaced out: the first at once, the rest of a burst as one.
+func (h *Hub) notify(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.touched:
+		}
+		err := pg.Engine(ctx, h.db, pg.By{}, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "select pg_notify($1, '')", channel)
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			h.logger.DebugContext(ctx, "change not announced", "error", err.Error())
+			h.tell() // at least to those who are here
+		}
+		sleep(ctx, between)
+	}
+}
+
+func (h *Hub) listen(ctx context.Context) {
+	wait := 100 * time.Millisecond
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := h.listenOnce(ctx)
+		if h.live.Swap(false) && ctx.Err() == nil {
+			h.logger.WarnContext(ctx, "live updates are cut, pages look every 5 s", "error", fmt.Sprint(err))
+		}
+		if time.Since(began) > time.Minute {
+			wait = 100 * time.Millisecond
+		}
+		sleep(ctx, wait)
+		wait = min(2*wait, retryMax)
+	}
+}
+
+func (h *Hub) listenOnce(ctx context.Context) error {
+	dial, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(dial, h.url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
+	if _, err := conn.Exec(dial, "listen "+channel); err != nil {
+		return err
+	}
+	h.live.Store(true)
+	h.tell() // what happened before the LISTEN was not heard
+	for {
+		// A connection that died without a word is found by asking now and then.
+		wait, cancel := context.WithTimeout(ctx, 30*time.Second)
+		_, err := conn.WaitForNotification(wait)
+		cancel()
+		switch {
+		case err == nil:
+			h.tell()
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, context.DeadlineExceeded):
+			ping, cancel := context.WithTimeout(ctx, 5*time.Second)
+			err := conn.Ping(ping)
+			cancel()
+			if err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// signature changes whenever what pages show has changed.
+type signature struct {
+	Hold    string
+	Live    int64
+	Active  int64
+	Service string
+	Machine string
+}
+
+func (h *Hub) look(ctx context.Context) {
+	for sleep(ctx, lookEvery) {
+		if h.Subscribers() == 0 {
+			continue
+		}
+		now, err := h.signature(ctx)
+		if err != nil {
+			continue
+		}
+		h.mu.Lock()
+		changed := now != h.last
+		h.last = now
+		h.mu.Unlock()
+		if changed {
+			h.tell()
+		}
+	}
+}
+
+func (h *Hub) signature(ctx context.Context) (signature, error) {
+	var s signature
+	err := pg.Engine(ctx, h.db, pg.By{}, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `
+select coalesce((select id::text from holds order by id desc limit 1), ''),
+       (select count(*) from holds where state = 'held' and expires_at > clock_timestamp()),
+       (select count(*) from services where ended_at is null),
+       coalesce((select id::text from services order by id desc limit 1), ''),
+       coalesce((select machine_id::text || at::text from machine_events order by at desc limit 1), '')`).
+			Scan(&s.Hold, &s.Live, &s.Active, &s.Service, &s.Machine)
+	})
+	return s, err
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
