@@ -1,0 +1,82 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/httprate"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ironhold/accounts"
+	"ironhold/allocator"
+	"ironhold/fleet"
+	"ironhold/holds"
+	"ironhold/holds/invariants"
+	"ironhold/rollout"
+)
+
+// Config is what the server is built from. All fields but the last three are required.
+type Config struct {
+	Accounts   *accounts.Directory
+	Rollout    *rollout.Store
+	Allocator  *allocator.Allocator
+	Holds      *holds.Book
+	Fleet      *fleet.Registry
+	Invariants *invariants.Checker
+	DB         *pgxpool.Pool // for readiness and sessions
+	Logger     *slog.Logger
+
+	Secure    bool   // https in front: Secure cookies and HSTS
+	OrderRate int    // orders per token or person and minute; 0 for no throttle
+	BaseURL   string // https://portal.example, for absolute links; "" for none
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Accounts == nil, c.Rollout == nil, c.Allocator == nil, c.Holds == nil, c.Fleet == nil,
+		c.Invariants == nil, c.DB == nil, c.Logger == nil:
+		return errors.New("web: the configuration is incomplete")
+	case c.OrderRate < 0:
+		return errors.New("web: the order rate is negative")
+	}
+	return nil
+}
+
+// server is the built web server.
+type server struct {
+	Config
+
+	orders  *httprate.RateLimiter // nil for no throttle
+	protect *http.CrossOriginProtection
+	routes  []route
+	pages   *pages // set by initPages
+}
+
+// ownOrigin makes the protection against other sites' forms. Our own public address is no other
+// site, also behind a proxy that changes the Host header.
+func ownOrigin(base string) (*http.CrossOriginProtection, error) {
+	p := http.NewCrossOriginProtection()
+	if base == "" {
+		return p, nil
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("web: the base URL %q must be like https://portal.example", base)
+	}
+	if err := p.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil {
+		return nil, fmt.Errorf("web: the base URL: %w", err)
+	}
+	return p, nil
+}
+
+// New builds the handler of the whole site.
+func New(c Config) (http.Handler, error) {
+	s, err := build(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.handler()
+}
