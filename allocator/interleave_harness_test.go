@@ -22,6 +22,7 @@ import (
 type traced struct {
 	at    int
 	pause func(sql string)
+	every func(sql string) // before each statement; may be nil
 
 	backend atomic.Uint32 // server process of the connection used last
 	mu      sync.Mutex
@@ -51,6 +52,9 @@ func (tr *traced) before(conn *pgx.Conn, sql string) {
 	tr.mu.Unlock()
 	if now {
 		tr.pause(sql)
+	}
+	if tr.every != nil {
+		tr.every(sql)
 	}
 }
 
