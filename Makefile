@@ -8,7 +8,7 @@ PKG       ?= ./...
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race pg generate verify fmt lint FORCE
+.PHONY: help run build test race bench-quick pg generate verify fmt lint FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test: pg verify ## Run all tests on one PostgreSQL server (PKG and TESTFLAGS nar
 
 race: pg ## Run the tests with the race detector (needs a C compiler)
 	@bin/pgserve -- $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) $(PKG)
+
+bench-quick: pg ## Compare orders with the cheapest single statement (under two minutes)
+	@$(GO) run ./cmd/ironhold-bench
 
 pg: bin/pgserve ## Get PostgreSQL if the machine has none that is usable
 	@scripts/get-postgres bin/pgserve
