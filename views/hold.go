@@ -97,6 +97,13 @@ func (m HoldPage) titleKey() string {
 	return "hold.title." + m.State
 }
 
+func (m HoldPage) headingKey() string {
+	if m.Withdrawn {
+		return "hold.heading.withdrawn"
+	}
+	return "hold.heading." + m.State
+}
+
 func (m HoldPage) left(ctx context.Context) string {
 	return i18n.Span(ctx, m.ExpiresAt.Sub(m.Now))
 }

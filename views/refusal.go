@@ -106,6 +106,14 @@ func (r Refusal) lead(ctx context.Context) string {
 	return t(ctx, "problem."+r.Name+".lead")
 }
 
+// nextKey tells apart whether there are near misses to point at.
+func (r Refusal) nextKey() string {
+	if r.Name == "none-left" && len(r.NearMisses) > 0 {
+		return r.Name + ".near"
+	}
+	return r.Name
+}
+
 func (r Refusal) refresh() string {
 	if r.Name == "checking" {
 		return r.CheckURL

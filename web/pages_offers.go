@@ -37,6 +37,9 @@ func (s *server) offers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if sort == "" {
+		availableFirst(list.Items)
+	}
 	c, err := s.readChoices(ctx)
 	if err != nil {
 		return err
@@ -158,9 +161,6 @@ func offersURL(req allocator.Request, sort string, page int) string {
 
 // sortLinks say for each column how the list is sorted by it, and lead to the other way round.
 func sortLinks(req allocator.Request, sort string) map[string]views.Sort {
-	if sort == "" {
-		sort = "price"
-	}
 	out := map[string]views.Sort{}
 	for _, column := range []string{"price", "ram", "cores", "free", "site"} {
 		up, down := column, "-"+column
@@ -207,4 +207,19 @@ func turnPage(m *views.OffersPage, asked string, req allocator.Request, sort str
 	if page < last {
 		m.Next = offersURL(req, sort, page+1)
 	}
+}
+
+// availableFirst puts what can be had now before what may come free, and that before the rest;
+// within each by price, as the list comes.
+func availableFirst(list []allocator.Offer) {
+	rank := func(o *allocator.Offer) int {
+		switch {
+		case o.Free > 0:
+			return 0
+		case o.Held > 0:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(list, func(a, b allocator.Offer) int { return rank(&a) - rank(&b) })
 }

@@ -1,0 +1,231 @@
+package sample
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"ironhold/views"
+)
+
+// Pages are all pages, in every state, with names that are good for files.
+func Pages() []Page {
+	return append(append(append([]Page{}, customer()...), staff()...), refusals()...)
+}
+
+func customer() []Page {
+	live := views.HoldRow{ID: id, Tag: "GOT-1001", State: "held", Org: "nordlys", Price: eur(12900), CreatedAt: at(-10), ExpiresAt: at(5), By: text}
+	rows := []views.HoldRow{live}
+	for _, s := range []string{"converted", "expired", "cancelled"} {
+		r := live
+		r.State, r.Overdue, r.Withdrawn = s, s == "expired", s == "cancelled"
+		rows = append(rows, r)
+	}
+	off := &views.RolloutRefusal{Reason: "org_off", WhoCanChange: "org-admin"}
+	offers := views.OffersPage{
+		Form: form(), Items: []views.Offer{offer(12, 1, 20), offer(1, 0, 1), offer(0, 2, 2), offer(0, 0, 3)}, Total: 4, Free: 13, AsOf: now, Sort: "price",
+		Sorts: map[string]views.Sort{
+			"price": {Href: "/offers?sort=-price", State: "ascending"}, "ram": {Href: "/offers?sort=-ram", State: "none"},
+			"cores": {Href: "/offers?sort=-cores", State: "descending"}, "free": {Href: "/offers?sort=-free", State: "none"}, "site": {Href: "/offers?sort=site", State: "none"},
+		},
+		First: "/offers", Next: "/offers?page=2", From: 1, To: 4,
+	}
+	empty, wrong, stale := offers, offers, offers
+	empty.Items, empty.Total, empty.Filtered, empty.NearMiss = nil, 0, true, misses()
+	wrong.Faults, wrong.Form.Faults, wrong.Filtered = faults(), faults(), true
+	stale.Stale, stale.Off = true, off
+	match := views.Match{Eligible: 3, Considered: 200, AsOf: now, Best: []views.Offer{offer(3, 0, 4)}}
+	none := views.Match{Considered: 1173, AsOf: now, NearMisses: misses(), Reasons: reasons(), NextFreeAt: atp(9)}
+	orgs := form()
+	orgs.Orgs = []views.Option{{Value: "a", Label: text}, {Value: "b", Label: "B", Chosen: true}}
+	wrongForm := form()
+	wrongForm.Faults = faults()
+	review := views.ReviewPage{Ask: ask(), Match: match, Key: "k", Fields: []views.Hidden{{Name: "cpu", Value: text}}, ChangeURL: "/order", Minutes: 15}
+	exact := review
+	exact.Ask, exact.OrgName, exact.Match = views.Ask{Machine: "GOT-1001"}, text, none
+	stopped := review
+	stopped.Off = off
+	withdrawn, staffHold, ended := hold("held"), hold("expired"), hold("expired")
+	withdrawn.Withdrawn = true
+	staffHold.Org, staffHold.Overdue, staffHold.AttemptID = "nordlys", true, id
+	ended.Others = []views.Offer{offer(2, 0, 4), offer(5, 0, 5), offer(1, 0, 1)}
+	service := views.ServicePage{
+		ID: id, HoldID: id, Server: server("GOT-1001"), Price: eur(12900), Setup: eur(4900), Terms: text, StartedAt: at(-1), CreatedBy: text,
+		CanEnd: true, Fresh: true, Events: events(),
+	}
+	running, over, wrongEnd := service, service, service
+	running.Fresh = false
+	over.EndedAt, over.EndedBy, over.EndReason, over.Org = atp(0), text, text, "nordlys"
+	wrongEnd.Faults, wrongEnd.Reason = []views.Fault{{Field: "reason", Label: "Reason", Message: "x"}}, text
+	services := []views.ServiceRow{{ID: id, Tag: "GOT-1001", Org: "nordlys", Price: eur(12900), StartedAt: at(-9000), By: text}, {ID: id, Tag: "GOT-1002", Price: eur(5), StartedAt: at(-9000), EndedAt: atp(-5)}}
+	return []Page{
+		{"sign-in", views.SignIn(views.SignInForm{})},
+		{"sign-in-asked", views.SignIn(views.SignInForm{Asked: true, Next: "/offers"})},
+		{"sign-in-wrong", views.SignIn(views.SignInForm{Email: text, Next: text, Faults: []views.Fault{{Field: "email", Message: "x"}, {Field: "password", Message: "y"}}})},
+		{"home", views.Home(views.HomePage{Live: rows[:1], Services: 2, Free: 170, Groups: 12, AsOf: now})},
+		{"home-empty", views.Home(views.HomePage{Off: off})},
+		{"offers", views.Offers(offers)},
+		{"offers-empty", views.Offers(empty)},
+		{"offers-wrong", views.Offers(wrong)},
+		{"offers-stale", views.Offers(stale)},
+		{"order", views.Order(views.OrderPage{Form: orgs})},
+		{"order-match", views.Order(views.OrderPage{Form: form(), Match: &match})},
+		{"order-none", views.Order(views.OrderPage{Form: form(), Match: &none, Off: off})},
+		{"order-invalid", views.Order(views.OrderPage{Form: wrongForm, Faults: faults(), Invalid: true})},
+		{"review", views.Review(review)},
+		{"review-exact", views.Review(exact)},
+		{"review-off", views.Review(stopped)},
+		{"hold-held", views.Hold(hold("held"))},
+		{"hold-withdrawn", views.Hold(withdrawn)},
+		{"hold-expired", views.Hold(ended)},
+		{"hold-expired-staff", views.Hold(staffHold)},
+		{"hold-cancelled", views.Hold(hold("cancelled"))},
+		{"hold-converted", views.Hold(hold("converted"))},
+		{"confirm", views.Confirm(hold("held"))},
+		{"holds", views.Holds(views.HoldsPage{Items: rows, First: "/holds", Next: "/holds?after=x", Staff: true})},
+		{"holds-empty", views.Holds(views.HoldsPage{State: "held", CanOrder: true})},
+		{"services", views.Services(views.ServicesPage{Items: services, Staff: true, Next: "/services?after=x"})},
+		{"services-empty", views.Services(views.ServicesPage{CanOrder: true})},
+		{"service-fresh", views.Service(service)},
+		{"service", views.Service(running)},
+		{"service-ended", views.Service(over)},
+		{"service-end", views.EndService(running)},
+		{"service-end-wrong", views.EndService(wrongEnd)},
+		{"account", views.Account(views.AccountPage{Zone: "Europe/Berlin"})},
+		{"help", views.Help(Outcomes())},
+	}
+}
+
+func staff() []Page {
+	row := views.AttemptRow{
+		ID: id, Org: "nordlys", Actor: text, Outcome: "someone_was_faster", At: now, Ask: ask(), Considered: 1173, Eligible: 3,
+		Skipped: 2, Lost: 1, Took: 1234 * time.Microsecond, HoldID: id,
+	}
+	var rows []views.AttemptRow
+	var outcomes []string
+	for _, o := range []string{
+		"invalid", "replayed", "key_reused", "not_rolled_out", "organisation_suspended", "already_yours", "limit_reached", "cool_down", "held",
+		"someone_was_faster", "try_again_shortly", "all_held", "none_left", "busy", "checking",
+	} {
+		r := row
+		r.Outcome = o
+		rows, outcomes = append(rows, r), append(outcomes, o)
+	}
+	attempt := views.AttemptPage{
+		AttemptRow: row, Key: text, RequestID: "r", Reasons: reasons(), NearMisses: misses(),
+		Walk: []views.Step{
+			{Tag: "GOT-1001", Result: "skipped", At: now}, {Tag: "GOT-1002", Result: "changed", Why: "held", At: now},
+			{Tag: "GOT-1003", Result: "lost", At: now}, {Tag: "GOT-1004", Result: "won", At: now},
+		},
+		Faster: []views.Faster{{Tag: "GOT-1003", Org: text, HoldID: id, At: now, ByMS: 12}},
+	}
+	board := views.BoardRow{Site: "GOT1", SiteName: text, Held: 2, InService: 3, Free: 30, Out: 5, Total: 40, OutBy: []views.Reason{{Code: "cleaning", Count: 2}, {Code: "maintenance", Count: 3}}}
+	wrong := board
+	wrong.Total = 41
+	fleet := views.FleetPage{Board: []views.BoardRow{board, wrong}, Total: wrong, AsOf: now, Statuses: []string{"ready"}, Sites: []string{"GOT1"}, Query: text}
+	emptyFleet := fleet
+	for _, s := range []string{"intake", "ready", "in_service", "cleaning", "maintenance", "retired"} {
+		fleet.Items = append(fleet.Items, views.MachineRow{Tag: "GOT-1001", Status: s, Site: "GOT1", Rack: "A-01", CPU: text, RAMGB: 128, Price: eur(12900), Reason: text})
+	}
+	machine := views.MachinePage{
+		Server: server("GOT-1001"), Room: "A", Serial: text, Status: "ready", StatusBy: text, StatusAt: now, WipedAt: atp(-100),
+		Occupant: &views.Occupant{Kind: "hold", ID: id, Org: text, Since: at(-20), Until: atp(-5), Overdue: true}, Events: events(),
+		Legal: []string{"maintenance", "retired"}, CanWrite: true,
+	}
+	rented, wrongMachine := machine, machine
+	rented.Occupant, rented.CanWrite, rented.WipedAt = &views.Occupant{Kind: "service", ID: id, Org: text, Since: now}, false, nil
+	wrongMachine.Occupant, wrongMachine.Faults = nil, []views.Fault{{Field: "reason", Label: "Reason", Message: "x"}}
+	pages := []Page{
+		{"desk", views.Desk(views.DeskPage{Items: rows, Outcomes: outcomes, Outcome: "held", Next: "/desk?after=x"})},
+		{"desk-empty", views.Desk(views.DeskPage{Outcomes: outcomes})},
+		{"attempt", views.Attempt(attempt)},
+		{"attempt-plain", views.Attempt(views.AttemptPage{AttemptRow: row})},
+		{"fleet", views.Fleet(fleet)},
+		{"fleet-empty", views.Fleet(emptyFleet)},
+		{"machine", views.Machine(machine)},
+		{"machine-rented", views.Machine(rented)},
+		{"machine-wrong", views.Machine(wrongMachine)},
+	}
+	for _, r := range []string{"launch_off", "org_on", "org_off", "not_opted_in", "percentage_in", "percentage_out", "launch_on"} {
+		pages = append(pages, Page{"rollout-" + r, views.OrgRollout(views.OrgRolloutPage{
+			Org: text, Setting: "inherit", Launch: "on", Reason: r, Effective: r == "org_on", ChangedAt: atp(-50), ChangedBy: text, CanSet: true,
+			Action: "/org/rollout", Faults: []views.Fault{{Field: "setting", Label: "x", Message: "y"}},
+		})})
+	}
+	for _, l := range []string{"off", "opt-in", "25%", "on"} {
+		pages = append(pages, Page{"launch-" + l, views.Launch(views.LaunchPage{Launch: l, Percent: "25", ChangedAt: now, ChangedBy: text, Faults: []views.Fault{{Field: "percent", Message: "x"}}})})
+	}
+	return pages
+}
+
+// Outcomes are the names of the problems that have a page of their own.
+func Outcomes() []string {
+	return []string{
+		"someone-was-faster", "none-left", "all-held", "try-again-shortly", "busy", "checking", "organisation-suspended", "limit-reached",
+		"already-yours", "cool-down", "not-rolled-out", "hold-expired", "hold-cancelled", "hold-converted", "machine-withdrawn",
+		"not-withdrawn", "no-substitute", "extension-used", "ceiling-reached", "key-missing", "key-reused",
+	}
+}
+
+// Refusal is a refusal by its name, with all that its page can show.
+func Refusal(name string) views.Refusal {
+	r := views.Refusal{Name: name, Reference: id, Ask: new(ask()), ChangeURL: "/order?cpu=x", Wait: 2}
+	switch name {
+	case "none-left", "all-held", "someone-was-faster":
+		r.Considered, r.Reasons, r.NearMisses = 1173, reasons(), misses()[:3]
+	case "checking":
+		r.CheckURL = "/order/result?key=k"
+	case "limit-reached":
+		r.LimitName, r.Limit, r.LiveHolds, r.Active = "max_holds", 5, 5, 2
+	case "cool-down", "ceiling-reached":
+		r.Until = atp(600)
+		if name == "ceiling-reached" {
+			r.HoldID = id
+		}
+	case "not-rolled-out":
+		r.Rollout = &views.RolloutRefusal{Reason: "org_off", WhoCanChange: "org-admin"}
+	case "already-yours", "key-reused", "extension-used", "not-withdrawn", "no-substitute":
+		r.HoldID = id
+	case "hold-expired", "hold-cancelled":
+		r.HoldID, r.Hold = id, new(hold("expired"))
+	case "hold-converted":
+		r.HoldID, r.ServiceID = id, id
+	case "machine-withdrawn":
+		r.HoldID, r.Substitute = id, true
+	}
+	if name == "all-held" {
+		r.NextFreeAt = atp(9)
+	}
+	r.Retry = &views.Retry{Action: "/order", Key: "k", Fields: []views.Hidden{{Name: "cpu", Value: text}}}
+	return r
+}
+
+func refusals() []Page {
+	var pages []Page
+	add := func(name string, page templ.Component) { pages = append(pages, Page{name, page}) }
+	for _, name := range Outcomes() {
+		add("refused-"+name, views.Refused(Refusal(name)))
+	}
+	more := Refusal("limit-reached")
+	more.LimitName = "max_machines"
+	add("refused-limit-reached-machines", views.Refused(more))
+	rented := Refusal("already-yours")
+	rented.ServiceID = id
+	add("refused-already-yours-rented", views.Refused(rented))
+	alone := Refusal("machine-withdrawn")
+	alone.Substitute = false
+	add("refused-machine-withdrawn-alone", views.Refused(alone))
+	bare := Refusal("none-left")
+	bare.NearMisses = nil
+	add("refused-none-left-bare", views.Refused(bare))
+	for name, status := range map[string]int{
+		"not-found": 404, "forbidden": 403, "method-not-allowed": 405, "too-large": 413, "too-many-requests": 429, "internal": 500,
+		"busy": 503, "cross-origin": 403, "unauthenticated": 401, "invalid": 400, "illegal-move": 409, "unheard-of": 500,
+	} {
+		add("problem-"+name, views.Problem(views.ProblemPage{Name: name, Status: status, Wait: 3}))
+	}
+	for _, name := range Outcomes() {
+		add("explain-"+name, views.Explain(views.ExplainPage{Name: name, Status: 409}))
+	}
+	return pages
+}
