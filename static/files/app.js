@@ -141,3 +141,20 @@ class Countdown {
 }
 
 for (const box of document.querySelectorAll("[data-deadline]")) new Countdown(box);
+
+// A page whose result is not known yet asks until it is, and only then goes there: reading is not
+// interrupted by reloads.
+async function resolve(address) {
+  let known = false;
+  try {
+    const response = await fetch(address, { redirect: "manual", cache: "no-store" });
+    known = response.type === "opaqueredirect" || response.status < 500;
+  } catch {
+    // No answer is no result either.
+  }
+  if (known) location.replace(address);
+  else setTimeout(resolve, 2000, address);
+}
+
+const unknown = document.querySelector("[data-resolve]");
+if (unknown) setTimeout(resolve, 1000, unknown.dataset.resolve);
