@@ -310,3 +310,63 @@ func toJSON(t *testing.T, v any) string {
 	}
 	return string(b)
 }
+
+// The faulty files of testdata, with what becomes of each.
+func TestImportFaultyFiles(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct {
+		file    bool // refused whole
+		added   int
+		refused []int // lines
+	}{
+		"empty.csv":               {file: true},
+		"page.html.csv":           {file: true},
+		"utf16.csv":               {file: true},
+		"binary.csv":              {file: true},
+		"spreadsheet.csv":         {file: true},
+		"misspelt-column.csv":     {file: true},
+		"missing-columns.csv":     {file: true},
+		"column-twice.csv":        {file: true},
+		"semicolons-crlf-bom.csv": {added: 2},
+		"other-order.csv":         {added: 1},
+		"rows.csv":                {added: 2, refused: []int{3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15}},
+	} {
+		tx := pgtest.Tx(t)
+		f, err := os.Open("../testdata/faulty/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		r, err := fleet.New(tx).Import(t.Context(), by, f, fleet.ImportOptions{})
+		var file *fleet.FileError
+		if errors.As(err, &file) != want.file {
+			t.Errorf("%s: %v", name, err)
+		}
+		lines := []int{}
+		for _, n := range r.Refused {
+			lines = append(lines, n.Line)
+		}
+		if r.Added != want.added || fmt.Sprint(lines) != fmt.Sprint(append([]int{}, want.refused...)) {
+			t.Errorf("%s: added %d, refused %v", name, r.Added, r.Refused)
+		}
+		_ = tx.Rollback(t.Context())
+	}
+}
+
+func BenchmarkImport(b *testing.B) {
+	var text strings.Builder
+	text.WriteString("asset_tag,site,cpu,cores,ram_gb,nvme_gb,serial,price_month_eur\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&text, "M%06d,S%d,Xeon %d,%d,64,2x960,SN%06d,%d.90\n", i, i%4, i%50, 8+i%8, i, 20+i%10)
+	}
+	for b.Loop() {
+		b.StopTimer()
+		db := pgtest.DB(b)
+		b.StartTimer()
+		r, err := fleet.New(db).Import(b.Context(), by, strings.NewReader(text.String()), fleet.ImportOptions{})
+		if err != nil || r.Added != 10_000 {
+			b.Fatal(r, err)
+		}
+	}
+	b.ReportMetric(10_000*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}

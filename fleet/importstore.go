@@ -4,10 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
+
+// planAnew has a statement planned at each call: a plan kept from when the table was small would
+// read all of it for every batch.
+const planAnew = pgx.QueryExecModeCacheDescribe
 
 // outcome is what became of one batch.
 type outcome struct {
@@ -24,7 +29,7 @@ func (im *importer) apply(ctx context.Context, tx pgx.Tx, rows []row) (outcome, 
 	for i, row := range rows {
 		tags[i] = row.machine.AssetTag
 	}
-	known, err := machinesBy(ctx, tx, "where asset_tag = any($1)", tags)
+	known, err := machinesBy(ctx, tx, "join unnest($1::text[]) as wanted(tag) on asset_tag = tag", tags)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -38,7 +43,7 @@ func (im *importer) apply(ctx context.Context, tx pgx.Tx, rows []row) (outcome, 
 			}
 		}
 		if len(ids) > 0 {
-			locked, err := machinesBy(ctx, tx, "where id = any($1) order by id for no key update", ids)
+			locked, err := machinesBy(ctx, tx, "join unnest($1::uuid[]) as wanted(machine) on id = machine order by id for no key update of machines", ids)
 			if err != nil {
 				return outcome{}, err
 			}
@@ -89,7 +94,7 @@ func (im *importer) apply(ctx context.Context, tx pgx.Tx, rows []row) (outcome, 
 // machinesBy returns machines by asset tag, their features sorted as those of rows are: the
 // database sorts them by its own collation.
 func machinesBy(ctx context.Context, tx pgx.Tx, where string, arg any) (map[string]Machine, error) {
-	rows, err := tx.Query(ctx, "select "+columns+" from machines "+where, arg)
+	rows, err := tx.Query(ctx, "select "+columns+" from machines "+where, planAnew, arg)
 	if err != nil {
 		return nil, fmt.Errorf("read machines: %w", err)
 	}
@@ -135,14 +140,28 @@ type sent struct {
 	Status   Status    `json:"status"`
 }
 
-const (
-	sentTypes = `r(id uuid, asset_tag text, site_code text, room text, rack text, vendor text, model text, serial text,
-		cpu text, cpu_count int, cores int, threads int, ram text, ram_gb int, ecc boolean, nvme_gb int, ssd_gb int,
-		hdd_gb int, drives jsonb, gpu text, nic_mbps int, features text[], price_month_minor bigint, setup_minor bigint,
-		currency text, status text)`
-	sentFacts = `site_code, room, rack, vendor, model, serial, cpu, cpu_count, cores, threads, ram, ram_gb, ecc,
-		nvme_gb, ssd_gb, hdd_gb, drives, gpu, nic_mbps, features, price_month_minor, setup_minor, currency`
-)
+// sentFacts are the columns that an import writes.
+var sentFacts = strings.Fields(`site_code room rack vendor model serial cpu cpu_count cores threads ram ram_gb ecc
+	nvme_gb ssd_gb hdd_gb drives gpu nic_mbps features price_month_minor setup_minor currency`)
+
+const sentRows = `jsonb_to_recordset($1) as r(id uuid, asset_tag text, site_code text, room text, rack text, vendor text,
+	model text, serial text, cpu text, cpu_count int, cores int, threads int, ram text, ram_gb int, ecc boolean,
+	nvme_gb int, ssd_gb int, hdd_gb int, drives jsonb, gpu text, nic_mbps int, features text[],
+	price_month_minor bigint, setup_minor bigint, currency text, status text)`
+
+func addSQL() string {
+	facts := strings.Join(sentFacts, ", ")
+	return `insert into machines (id, asset_tag, status, status_reason, status_by, ` + facts + `)
+		select id, asset_tag, status, 'imported', (select ironhold_actor()), ` + facts + ` from ` + sentRows + ` order by asset_tag`
+}
+
+func changeSQL() string {
+	var sets strings.Builder
+	for _, column := range sentFacts {
+		sets.WriteString(column + " = r." + column + ", ")
+	}
+	return `update machines m set ` + sets.String() + `updated_at = clock_timestamp() from ` + sentRows + ` where m.id = r.id`
+}
 
 func send(list []Machine) []sent {
 	out := make([]sent, len(list))
@@ -172,9 +191,7 @@ func write(ctx context.Context, tx pgx.Tx, added, changed []Machine) error {
 		return err
 	}
 	if len(changed) > 0 {
-		tell, err := tx.Exec(ctx, `update machines m set (`+sentFacts+`, updated_at) =
-			(select `+sentFacts+`, clock_timestamp() from jsonb_to_recordset($1) as `+sentTypes+` where r.id = m.id)
-			where m.id = any($2)`, send(changed), ids(changed))
+		tell, err := tx.Exec(ctx, changeSQL(), planAnew, send(changed))
 		if err != nil {
 			return fmt.Errorf("change machines: %w", err)
 		}
@@ -183,9 +200,7 @@ func write(ctx context.Context, tx pgx.Tx, added, changed []Machine) error {
 		}
 	}
 	if len(added) > 0 {
-		_, err := tx.Exec(ctx, `insert into machines (id, asset_tag, status, status_reason, `+sentFacts+`)
-			select id, asset_tag, status, 'imported', `+sentFacts+`
-			from jsonb_to_recordset($1) as `+sentTypes+` order by asset_tag`, send(added))
+		_, err := tx.Exec(ctx, addSQL(), planAnew, send(added))
 		if err != nil {
 			return fmt.Errorf("add machines: %w", err)
 		}
@@ -206,12 +221,4 @@ func addSites(ctx context.Context, tx pgx.Tx, codes map[string]bool) error {
 		return fmt.Errorf("add sites: %w", err)
 	}
 	return nil
-}
-
-func ids(list []Machine) []uuid.UUID {
-	out := make([]uuid.UUID, len(list))
-	for i, m := range list {
-		out[i] = m.ID
-	}
-	return out
 }

@@ -41,8 +41,9 @@ func (im *importer) warnings(ctx context.Context) error {
 func (im *importer) sharedSerials(ctx context.Context, tx pgx.Tx) error {
 	all := slices.Sorted(maps.Keys(im.serials))
 	for chunk := range slices.Chunk(all, serialChunk) {
-		rows, err := tx.Query(ctx, `select serial, asset_tag from machines
-			where serial <> '' and serial = any($1) order by serial, asset_tag`, chunk)
+		rows, err := tx.Query(ctx, `select serial, asset_tag
+			from (select unnest($1::text[]) as serial) f join machines using (serial)
+			order by serial, asset_tag`, planAnew, chunk)
 		if err != nil {
 			return err
 		}

@@ -97,7 +97,9 @@ language plpgsql security definer set search_path = pg_catalog, public, pg_temp 
 declare
   print bytea;
 begin
-  new.features := coalesce((select array_agg(distinct f order by f) from unnest(new.features) f where f <> ''), '{}');
+  if new.features <> '{}' then
+    new.features := coalesce((select array_agg(distinct f order by f) from unnest(new.features) f where f <> ''), '{}');
+  end if;
   if tg_op = 'UPDATE' then
     new.updated_at := clock_timestamp();
   end if;

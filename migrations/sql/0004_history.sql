@@ -166,12 +166,6 @@ $$;
 create function machines_history() returns trigger
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 begin
-  if tg_op = 'INSERT' then
-    insert into machine_events (machine_id, event, reason, actor, request_id, before, after)
-    values (new.id, 'added', new.status_reason, ironhold_actor(), ironhold_request_id(), null,
-      jsonb_build_object('status', new.status));
-    return null;
-  end if;
   if new.status <> old.status then
     insert into machine_events (machine_id, event, reason, actor, request_id, before, after)
     values (new.id, 'status', new.status_reason, new.status_by, ironhold_request_id(),
@@ -182,14 +176,36 @@ begin
     values (new.id, 'wiped', new.wipe_reason, coalesce(new.wiped_by, ironhold_actor()), ironhold_request_id(),
       jsonb_build_object('wiped_at', old.wiped_at), jsonb_build_object('wiped_at', new.wiped_at));
   end if;
-  if machines_facts(new) <> machines_facts(old) then
+  -- Compared before they are written out: most updates are moves and change no fact.
+  if (new.asset_tag, new.site_code, new.room, new.rack, new.vendor, new.model, new.serial, new.cpu, new.cpu_count,
+      new.cores, new.threads, new.ram, new.ram_gb, new.ecc, new.nvme_gb, new.ssd_gb, new.hdd_gb, new.drives, new.gpu,
+      new.nic_mbps, new.features, new.price_month_minor, new.setup_minor, new.currency)
+     is distinct from
+     (old.asset_tag, old.site_code, old.room, old.rack, old.vendor, old.model, old.serial, old.cpu, old.cpu_count,
+      old.cores, old.threads, old.ram, old.ram_gb, old.ecc, old.nvme_gb, old.ssd_gb, old.hdd_gb, old.drives, old.gpu,
+      old.nic_mbps, old.features, old.price_month_minor, old.setup_minor, old.currency) then
     insert into machine_events (machine_id, event, reason, actor, request_id, before, after)
     values (new.id, 'changed', '', ironhold_actor(), ironhold_request_id(), machines_facts(old), machines_facts(new));
   end if;
   return null;
 end $$;
 -- +goose StatementEnd
+
+-- An intake adds many machines with one statement: their history is one statement too.
+-- +goose StatementBegin
+create function machines_added() returns trigger
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+  insert into machine_events (machine_id, event, reason, actor, request_id, before, after)
+  select m.id, 'added', m.status_reason, b.actor, b.request_id, null, jsonb_build_object('status', m.status)
+    from added m, (select ironhold_actor() as actor, ironhold_request_id() as request_id offset 0) b;
+  return null;
+end $$;
+-- +goose StatementEnd
+create trigger machines_added after insert on machines
+  referencing new table as added for each statement execute function machines_added();
+
 -- Named columns only: the occupancy ticket is no history and must stay cheap.
-create trigger machines_history after insert or update of asset_tag, site_code, room, rack, vendor, model, serial, cpu,
+create trigger machines_history after update of asset_tag, site_code, room, rack, vendor, model, serial, cpu,
   cpu_count, cores, threads, ram, ram_gb, ecc, nvme_gb, ssd_gb, hdd_gb, drives, gpu, nic_mbps, features, status, wiped_at,
   price_month_minor, setup_minor, currency on machines for each row execute function machines_history();

@@ -52,6 +52,7 @@ grant create on schema public to ironhold_engine;
 alter function machines_classify() owner to ironhold_engine;
 alter function machines_guard() owner to ironhold_engine;
 alter function machines_history() owner to ironhold_engine;
+alter function machines_added() owner to ironhold_engine;
 alter function holds_guard() owner to ironhold_engine;
 alter function holds_history() owner to ironhold_engine;
 alter function holds_converted_has_service() owner to ironhold_engine;
