@@ -1,0 +1,151 @@
+package browsertest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"ironhold/fleet"
+)
+
+var screenshots = flag.String("screenshots", "", "folder to draw every page and state into")
+
+// large is the site with the sample fleet, made once for all states that only look at it.
+type large struct {
+	sync.Once
+	site *Site
+}
+
+func (l *large) get(t *testing.T) *Site {
+	t.Helper()
+	l.Do(func() {
+		l.site = New(t, Options{})
+		l.site.people(t)
+		if err := fleet.New(l.site.App).Sample(t.Context(), by); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if l.site == nil {
+		t.Fatal("the sample fleet could not be loaded")
+	}
+	return l.site
+}
+
+// enter shows a state on a tab of its own.
+func (s state) enter(t *testing.T, l *large) *visit {
+	t.Helper()
+	var v *visit
+	if s.sample {
+		v = l.get(t).visit(t, s.who)
+	} else {
+		v = begin(t, s.who, s.options)
+	}
+	s.show(v)
+	return v
+}
+
+// TestPages looks at every page in every state: it is what it should be, axe finds nothing at the
+// desk and on the phone, in light and dark, and nothing has to be scrolled sideways at 320 pixels.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	l := &large{}
+	l.get(t) // its end is that of this test
+	t.Run("states", func(t *testing.T) {
+		for _, s := range states {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				v := s.enter(t, l)
+				s.check(v)
+				v.Media("prefers-reduced-motion", "reduce") // colours change at once
+				v.Axe("desk, light")
+				v.Scheme("dark")
+				v.Axe("desk, dark", "color-contrast")
+				v.Size(Phone)
+				v.Axe("phone, dark")
+				v.Scheme("light")
+				v.Axe("phone, light", "color-contrast")
+				v.Size(Narrow)
+				v.fits()
+			})
+		}
+	})
+}
+
+// check is what every page owes, whatever it shows.
+func (s state) check(v *visit) {
+	v.t.Helper()
+	if got := v.Outcome(); got != s.outcome && s.outcome != "" {
+		v.t.Errorf("outcome %q, want %q\n%s", got, s.outcome, v.where())
+	}
+	facts := Eval[map[string]string](v.Tab, `({
+		title: document.title, h1: String(document.querySelectorAll("h1").length), lang: document.documentElement.lang,
+		twice: [...document.querySelectorAll("[id]")].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i).join(" "),
+		help: String(!!document.querySelector('footer a[href="/help"]')), skip: document.querySelector("body > a")?.getAttribute("href") ?? "",
+		primary: String([...document.querySelectorAll("main .button-primary")].filter(e => e.checkVisibility()).length),
+		untold: (document.body.innerText.match(/\b[a-z_]+\.[a-z_]+\.[a-z_.]+\b|\{[a-z]+\}|%!|<nil>|undefined|NaN/) || [""])[0],
+		empty: [...document.querySelectorAll("main a, main button, main h1, main h2, main h3, main dt, main dd, main td")]
+			.filter(e => e.checkVisibility() && !e.classList.contains("cell-action") && !e.textContent.trim()).map(e => e.outerHTML.slice(0, 80)).join(" "),
+	})`)
+	if !strings.Contains(facts["title"], s.title) {
+		v.t.Errorf("title %q, want %q in it", facts["title"], s.title)
+	}
+	for name, want := range map[string]string{"h1": "1", "twice": "", "help": "true", "skip": "#main", "untold": "", "empty": ""} {
+		if facts[name] != want {
+			v.t.Errorf("%s: %q, want %q", name, facts[name], want)
+		}
+	}
+	if n := facts["primary"]; n != "0" && n != "1" {
+		v.t.Errorf("%s primary actions on one page", n)
+	}
+	if facts["lang"] == "" {
+		v.t.Error("the page does not say its language")
+	}
+}
+
+// fits fails if the page must be scrolled sideways.
+func (tab *Tab) fits() {
+	tab.t.Helper()
+	wide := Eval[[]string](tab, `document.scrollingElement.scrollWidth <= innerWidth ? [] :
+		[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && e.checkVisibility())
+			.slice(0, 4).map(e => e.outerHTML.slice(0, 120))`)
+	if len(wide) > 0 {
+		tab.t.Errorf("wider than the window:\n%s", strings.Join(wide, "\n"))
+	}
+}
+
+// TestScreenshots draws every page and state: make screenshots.
+func TestScreenshots(t *testing.T) {
+	if *screenshots == "" {
+		t.Skip("draws only when -screenshots names a folder")
+	}
+	dir, err := filepath.Abs(*screenshots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l := &large{}
+	l.get(t)
+	t.Run("states", func(t *testing.T) {
+		for _, s := range states {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				v := s.enter(t, l)
+				for _, size := range []Size{Desktop, Phone} {
+					v.Size(size)
+					for _, scheme := range []string{"light", "dark"} {
+						v.Scheme(scheme)
+						name := strings.Join([]string{s.name, size.Name, scheme}, "-") + ".png"
+						if err := os.WriteFile(filepath.Join(dir, name), v.Picture(), 0o644); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			})
+		}
+	})
+}
