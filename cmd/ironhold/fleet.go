@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ironhold/fleet"
+)
+
+func importFleet(ctx context.Context, c *call) error {
+	format := c.flags.String("format", "", "`format` of the file: csv")
+	dryRun := c.flags.Bool("dry-run", false, "say what would happen and write nothing")
+	c.jsonFlag()
+	args, err := c.parse("FILE")
+	if err != nil {
+		return err
+	}
+	if err := c.require("format"); err != nil {
+		return err
+	}
+	if *format != "csv" {
+		return usagef("--format: %q is not known, only csv is", *format)
+	}
+	file, err := os.Open(args[0])
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil {
+		return err
+	} else if info.IsDir() {
+		return fmt.Errorf("%s is a folder, not a file", args[0])
+	}
+	return c.withDatabase(ctx, func(_ settings, db *pgxpool.Pool) error {
+		report, err := fleet.New(db).Import(ctx, c.by(), file, fleet.ImportOptions{DryRun: *dryRun})
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		if report.Refused == nil {
+			report.Refused = []fleet.Notice{}
+		}
+		if report.Warnings == nil {
+			report.Warnings = []fleet.Notice{}
+		}
+		return c.print(report, reportText(report))
+	})
+}
+
+func reportText(r fleet.Report) string {
+	var b strings.Builder
+	for _, n := range r.Refused {
+		fmt.Fprintf(&b, "line %d refused: %s\n", n.Line, oneLine(n.Reason))
+	}
+	for _, n := range r.Warnings {
+		fmt.Fprintf(&b, "line %d warning: %s\n", n.Line, oneLine(n.Reason))
+	}
+	if r.DryRun {
+		b.WriteString("dry run, nothing was written: ")
+	}
+	fmt.Fprintf(&b, "added %d, changed %d, unchanged %d, refused %d", r.Added, r.Changed, r.Unchanged, len(r.Refused))
+	return b.String()
+}
+
+func machineStatus(ctx context.Context, c *call) error {
+	reason := c.flags.String("reason", "", "why, a `text` for the history")
+	c.jsonFlag()
+	args, err := c.parse("TAG", "STATUS")
+	if err != nil {
+		return err
+	}
+	status, err := fleet.ParseStatus(args[1])
+	if err != nil {
+		return usagef("%v", err)
+	}
+	if err := c.require("reason"); err != nil {
+		return err
+	}
+	return c.withDatabase(ctx, func(_ settings, db *pgxpool.Pool) error {
+		m, err := fleet.New(db).SetStatus(ctx, c.by(), args[0], status, *reason)
+		if err != nil {
+			return err
+		}
+		return c.printMachine(m)
+	})
+}
+
+func machineWiped(ctx context.Context, c *call) error {
+	reason := c.flags.String("reason", "", "why, a `text` for the history")
+	c.jsonFlag()
+	args, err := c.parse("TAG")
+	if err != nil {
+		return err
+	}
+	if err := c.require("reason"); err != nil {
+		return err
+	}
+	return c.withDatabase(ctx, func(_ settings, db *pgxpool.Pool) error {
+		m, err := fleet.New(db).Wiped(ctx, c.by(), args[0], *reason)
+		if err != nil {
+			return err
+		}
+		return c.printMachine(m)
+	})
+}
+
+func (c *call) printMachine(m fleet.Machine) error {
+	return c.print(struct {
+		AssetTag     string     `json:"asset_tag"`
+		Site         string     `json:"site"`
+		Status       string     `json:"status"`
+		StatusReason string     `json:"status_reason"`
+		StatusAt     time.Time  `json:"status_at"`
+		WipedAt      *time.Time `json:"wiped_at"`
+	}{m.AssetTag, m.SiteCode, string(m.Status), m.StatusReason, m.StatusAt.UTC(), m.WipedAt},
+		fmt.Sprintf("%s is %s", m.AssetTag, m.Status))
+}

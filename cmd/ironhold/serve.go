@@ -1,0 +1,373 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/riverqueue/river"
+
+	"ironhold/accounts"
+	"ironhold/allocator"
+	"ironhold/fleet"
+	"ironhold/holds"
+	"ironhold/migrations"
+	"ironhold/migrations/pg"
+	"ironhold/migrations/pgembed"
+	"ironhold/rollout"
+	"ironhold/web"
+)
+
+// Parts of the time that a stop may take; together they stay under 10 s.
+const (
+	drainTime  = 4 * time.Second         // requests and jobs, at the same time
+	flushTime  = 1500 * time.Millisecond // attempts that are not written yet
+	closeTime  = 800 * time.Millisecond  // pools
+	serverTime = 2 * time.Second         // the embedded server
+)
+
+type serveOptions struct {
+	web, work, migrate, demo bool
+	anyRole                  bool // no --role given
+}
+
+func serve(ctx context.Context, c *call) error {
+	role := c.flags.String("role", "", "run one `part` alone: web or worker")
+	noMigrate := c.flags.Bool("no-migrate", false, "leave the schema alone and wait until it is current")
+	withDemo := c.flags.Bool("demo", false, "load the sample into an empty database, print the sign-ins, log warnings only")
+	if _, err := c.parse(); err != nil {
+		return err
+	}
+	if *role != "" && *role != "web" && *role != "worker" {
+		return usagef("--role: %q is not web or worker", *role)
+	}
+	s, err := c.load()
+	if err != nil {
+		return err
+	}
+	if _, set := c.env("LOG_LEVEL"); *withDemo && !set {
+		s.LogLevel = slog.LevelWarn // the terminal is for the sign-ins
+	}
+	log := slog.New(slog.NewJSONHandler(c.stderr, &slog.HandlerOptions{Level: s.LogLevel}))
+	p := &process{call: c, settings: s, log: log, registry: newRegistry(), failed: make(chan error, 4), options: serveOptions{
+		web: *role != "worker", work: *role != "web", migrate: !*noMigrate, demo: *withDemo, anyRole: *role == "",
+	}}
+	if err = p.start(ctx); err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-p.failed:
+		}
+		log.Info("stopping")
+	}
+	begun := time.Now()
+	p.stop()
+	if err == nil || ctx.Err() != nil {
+		log.Info("stopped", "took", time.Since(begun).Round(time.Millisecond).String())
+	}
+	if ctx.Err() != nil {
+		return nil // asked to stop, perhaps in the middle of the start
+	}
+	return err
+}
+
+// process is a running server.
+type process struct {
+	*call
+
+	settings settings
+	options  serveOptions
+	log      *slog.Logger
+	registry *prometheus.Registry
+	gate     gate
+	started  atomic.Bool
+	failed   chan error
+
+	servers []*http.Server
+	db      *database
+	pools   []*pgxpool.Pool
+	orders  *allocator.Allocator
+	workers *river.Client[pgx.Tx]
+}
+
+// start brings everything up and returns when it serves, or with the reason why it cannot. While
+// the database is away it keeps trying and answers that it is not ready.
+func (p *process) start(ctx context.Context) error {
+	site, err := p.listeners(ctx)
+	if err != nil {
+		return err
+	}
+	if p.db, err = p.database(ctx); err != nil {
+		return err
+	}
+	if err := p.schema(ctx); err != nil {
+		return err
+	}
+	interactive, err := p.pool(ctx, "interactive", pg.PoolOptions{MaxConns: int32(p.settings.PoolInteractive)}) //nolint:gosec // at most 1000
+	if err != nil {
+		return err
+	}
+	if p.options.demo {
+		if err := ensureSample(ctx, interactive, p.settings); err != nil {
+			return err
+		}
+	}
+	p.registry.MustRegister(newHoldsCollector(holds.New(interactive, p.settings.policy())))
+	if p.options.web {
+		if err := p.openSite(interactive); err != nil {
+			return err
+		}
+	}
+	if p.options.work {
+		if err := p.startWorkers(ctx); err != nil {
+			return err
+		}
+	}
+	attrs := []any{"web", p.options.web, "workers", p.options.work, "base_url", p.settings.BaseURL}
+	if site != nil {
+		attrs = append(attrs, "listen", site.Addr().String())
+	}
+	p.started.Store(true)
+	p.log.Info("ready", attrs...)
+	if p.options.demo {
+		p.banner(ctx, interactive)
+	}
+	return nil
+}
+
+// listeners takes the addresses first: that one is in use should not wait for the database.
+func (p *process) listeners(ctx context.Context) (site net.Listener, err error) {
+	if p.options.web {
+		if site, err = listen(ctx, "LISTEN_ADDR", p.settings.ListenAddr); err != nil {
+			return nil, err
+		}
+		if p.settings.BaseURL == "" {
+			p.settings.BaseURL = "http://" + visible(site.Addr())
+		}
+		p.serveOn(site, &p.gate)
+		if host, ok := site.Addr().(*net.TCPAddr); ok && !host.IP.IsLoopback() && !p.settings.secure() {
+			p.log.Warn("people outside this machine would send passwords unprotected: put https in front and set BASE_URL", "listen", site.Addr().String())
+		}
+	}
+	if p.settings.MetricsAddr != "" {
+		l, err := listen(ctx, "METRICS_ADDR", p.settings.MetricsAddr)
+		if err != nil {
+			return nil, err
+		}
+		p.serveOn(l, p.metricsHandler())
+	}
+	return site, nil
+}
+
+// visible is an address that a browser on this machine can use.
+func visible(a net.Addr) string {
+	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("localhost:%d", tcp.Port)
+	}
+	return a.String()
+}
+
+func (p *process) serveOn(l net.Listener, h http.Handler) {
+	server := newServer(h, p.log)
+	p.servers = append(p.servers, server)
+	serveOn(server, l, p.failed)
+}
+
+// database is the one of the address, or the embedded one, which this process starts. Processes of
+// one role share the server of whichever came first.
+func (p *process) database(ctx context.Context) (*database, error) {
+	if p.settings.DatabaseURL != "" {
+		return external(p.settings), nil
+	}
+	start := pgembed.StartOrAttach
+	if p.options.anyRole {
+		start = pgembed.Start
+	}
+	server, err := start(ctx, embedOptions(p.settings, p.log))
+	if err != nil {
+		return nil, err
+	}
+	return embedded(server), nil
+}
+
+// schema migrates, or waits until somebody else has. A database that is away is waited for; what
+// waiting does not mend is an error.
+func (p *process) schema(ctx context.Context) error {
+	pause := time.Second
+	for {
+		err := p.schemaOnce(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		waiting, isOld := errors.AsType[*schemaOld](err)
+		if !isOld && !pg.Away(err) && !pg.Busy(err) {
+			return err
+		}
+		message := "the database is away, trying again"
+		if isOld {
+			message = waiting.Error()
+		}
+		p.log.Warn(message, "error", oneLine(describe(err)), "in", pause.String())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, 10*time.Second)
+	}
+}
+
+// schemaOld says that nobody has migrated yet.
+type schemaOld struct{}
+
+func (*schemaOld) Error() string {
+	return "the schema is older than this program: waiting for ironhold migrate"
+}
+
+func (p *process) schemaOnce(ctx context.Context) error {
+	if p.options.migrate {
+		err := p.db.migrate(ctx)
+		if pg.Code(err) != codeNotPermitted {
+			return err
+		}
+		if err := p.schemaIsCurrent(ctx); err != nil {
+			return fmt.Errorf("this login may not migrate: set MIGRATE_DATABASE_URL to the owner's address: %w", err)
+		}
+		return nil // nothing to migrate
+	}
+	return p.schemaIsCurrent(ctx)
+}
+
+// schemaIsCurrent answers schemaOld when somebody has to migrate.
+func (p *process) schemaIsCurrent(ctx context.Context) error {
+	url := p.db.url
+	if p.db.embed != nil {
+		url = p.db.owner // the login may not be there yet
+	}
+	db, err := pg.Connect(ctx, url, pg.PoolOptions{Name: "schema check"})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	current, err := schemaCurrent(ctx, db)
+	if err == nil && current {
+		current, err = riverCurrent(ctx, url)
+	}
+	if err != nil || current {
+		return err
+	}
+	return &schemaOld{}
+}
+
+func (p *process) pool(ctx context.Context, name string, o pg.PoolOptions) (*pgxpool.Pool, error) {
+	o.Name, o.LockTimeout = name, p.settings.LockTimeout
+	db, err := pg.Connect(ctx, p.db.url, o)
+	if err != nil {
+		return nil, err
+	}
+	p.pools = append(p.pools, db)
+	registerPool(p.registry, name, db)
+	return db, nil
+}
+
+// openSite builds the web server and lets requests in.
+func (p *process) openSite(db *pgxpool.Pool) error {
+	switches := rollout.New(db)
+	p.orders = allocator.New(db, allocator.Options{
+		Policy: p.settings.policy(), WalkLimit: p.settings.WalkLimit, LostLimit: p.settings.LostLimit,
+		Precondition: switches.Precondition(), Logger: p.log,
+	})
+	site, err := web.New(web.Config{
+		Accounts: accounts.New(db), Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()),
+		Fleet: fleet.New(db), Invariants: checker(db, p.settings), DB: db, Logger: p.log,
+		Secure: p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL,
+	})
+	if err != nil {
+		return err
+	}
+	p.gate.open(site)
+	return nil
+}
+
+// startWorkers starts River; it refuses to start while the database is away, so it is tried again.
+func (p *process) startWorkers(ctx context.Context) error {
+	db, err := p.pool(ctx, "background", pg.PoolOptions{MaxConns: int32(p.settings.PoolBackground), Role: migrations.RoleEngine}) //nolint:gosec // at most 1000
+	if err != nil {
+		return err
+	}
+	if p.workers, err = newRiver(db, p.settings, holds.New(db, p.settings.policy()), p.log); err != nil {
+		return err
+	}
+	for {
+		// Its life ends by Stop, not by this context, which a signal ends at once.
+		err := p.workers.Start(context.WithoutCancel(ctx))
+		if err == nil {
+			return nil
+		}
+		if !pg.Away(err) {
+			return fmt.Errorf("workers: %w", err)
+		}
+		p.log.Warn("the database is away, the workers wait", "error", oneLine(err.Error()))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(2 * time.Second):
+		}
+	}
+}
+
+// stop undoes the start in the other order, each step within its time.
+func (p *process) stop() {
+	within(drainTime, func(ctx context.Context) {
+		var wg sync.WaitGroup
+		for _, s := range p.servers {
+			wg.Go(func() { drain(ctx, s) })
+		}
+		if p.workers != nil {
+			wg.Go(func() {
+				if err := p.workers.Stop(ctx); err != nil {
+					p.log.Warn("jobs were still running", "error", err.Error())
+				}
+			})
+		}
+		wg.Wait()
+	})
+	if p.orders != nil {
+		within(flushTime, p.orders.Close)
+	}
+	within(closeTime, func(context.Context) {
+		for _, db := range p.pools {
+			db.Close()
+		}
+	})
+	if p.db != nil {
+		within(serverTime, func(ctx context.Context) {
+			if err := p.db.stop(ctx); err != nil {
+				p.log.Error("embedded PostgreSQL", "error", err.Error())
+			}
+		})
+	}
+}
+
+// within runs f and goes on when its time is up, whether or not it has returned.
+func within(d time.Duration, f func(ctx context.Context)) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(ctx)
+	}()
+	select {
+	case <-done:
+	case <-time.After(d + 200*time.Millisecond):
+	}
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"ironhold/holds"
+)
+
+// settings are read from the environment; see settingsTable for each.
+type settings struct {
+	DatabaseURL     string
+	MigrateURL      string
+	DataFolder      string
+	ListenAddr      string
+	MetricsAddr     string
+	BaseURL         string
+	HoldDuration    time.Duration
+	HoldExtension   time.Duration
+	HoldCeiling     time.Duration
+	SweepInterval   time.Duration
+	WalkLimit       int
+	LostLimit       int
+	LockTimeout     time.Duration
+	PoolInteractive int
+	PoolBackground  int
+	OrderRate       int
+	LogLevel        slog.Level
+}
+
+// setting is one line of the table: name, default, meaning, and how its text is taken.
+type setting struct {
+	name     string
+	fallback string
+	meaning  string
+	set      func(s *settings, text string) error
+}
+
+// settingsTable is the one place that knows the settings; help and README show it.
+func settingsTable() []setting {
+	return []setting{
+		{"DATABASE_URL", "", "PostgreSQL 15 or later, as postgres://...; empty: the embedded server of the data folder",
+			func(s *settings, v string) error { s.DatabaseURL = v; return databaseURL(v) }},
+		{"MIGRATE_DATABASE_URL", "", "address for migrations, when DATABASE_URL is a login that owns nothing or a pooler",
+			func(s *settings, v string) error { s.MigrateURL = v; return databaseURL(v) }},
+		{"IRONHOLD_DATA", "./.ironhold", "data folder of the embedded server",
+			func(s *settings, v string) error { s.DataFolder = v; return nil }},
+		{"IRONHOLD_PG_BIN", "", "folder of the PostgreSQL programs for the embedded server; empty: looked for",
+			func(*settings, string) error { return nil }}, // read where the programs are looked for
+		{"LISTEN_ADDR", "127.0.0.1:8080", "address of pages and API",
+			func(s *settings, v string) error { s.ListenAddr = v; return address(v) }},
+		{"METRICS_ADDR", "127.0.0.1:9090", "address of Prometheus metrics, apart from the pages; empty: off",
+			func(s *settings, v string) error { s.MetricsAddr = v; return address(v) }},
+		{"BASE_URL", "", "the address that people type; https:// turns on Secure cookies and HSTS; empty: http and LISTEN_ADDR",
+			func(s *settings, v string) error { s.BaseURL = strings.TrimSuffix(v, "/"); return baseURL(v) }},
+		{"HOLD_DURATION", "15m", "how long a hold lasts",
+			func(s *settings, v string) error { return duration(&s.HoldDuration, v, time.Second, 7*24*time.Hour) }},
+		{"HOLD_EXTENSION", "15m", "what the one extension adds",
+			func(s *settings, v string) error { return duration(&s.HoldExtension, v, time.Second, 7*24*time.Hour) }},
+		{"HOLD_CEILING", "45m", "time that one organisation may hold one machine within 24 hours; when it is not set, at least one hold and its extension",
+			func(s *settings, v string) error { return duration(&s.HoldCeiling, v, time.Second, 14*24*time.Hour) }},
+		{"SWEEP_INTERVAL", "1m", "how often overdue holds are swept; a deadline counts without it",
+			func(s *settings, v string) error { return duration(&s.SweepInterval, v, time.Second, time.Hour) }},
+		{"WALK_LIMIT", "25", "candidates that one look at the fleet takes",
+			func(s *settings, v string) error { return number(&s.WalkLimit, v, 1, 1000) }},
+		{"LOST_LIMIT", "5", "candidates that an order may lose to others before it is told so",
+			func(s *settings, v string) error { return number(&s.LostLimit, v, 1, 1000) }},
+		{"LOCK_TIMEOUT", "2s", "how long a statement waits for a lock before the answer is busy",
+			func(s *settings, v string) error {
+				return duration(&s.LockTimeout, v, 10*time.Millisecond, time.Minute)
+			}},
+		{"POOL_INTERACTIVE", "20", "database connections for pages, API and orders",
+			func(s *settings, v string) error { return number(&s.PoolInteractive, v, 2, 1000) }},
+		{"POOL_BACKGROUND", "6", "database connections for the workers",
+			func(s *settings, v string) error { return number(&s.PoolBackground, v, 3, 1000) }},
+		{"ORDER_RATE", "0", "orders per token or person and minute; 0: no throttle",
+			func(s *settings, v string) error { return number(&s.OrderRate, v, 0, 1_000_000) }},
+		{"LOG_LEVEL", "info", "debug, info, warn or error",
+			func(s *settings, v string) error { return level(&s.LogLevel, v) }},
+	}
+}
+
+// load reads the settings. The error names the variable that cannot be used.
+func (a *app) load() (settings, error) {
+	var s settings
+	ceilingSet := false
+	for _, e := range settingsTable() {
+		text, set := a.env(e.name)
+		text = strings.TrimSpace(text)
+		// Set to nothing is not set, except where nothing means off.
+		if !set || (text == "" && e.name != "METRICS_ADDR") {
+			text, set = e.fallback, false
+		}
+		ceilingSet = ceilingSet || (set && e.name == "HOLD_CEILING")
+		if text == "" {
+			continue
+		}
+		if err := e.set(&s, text); err != nil {
+			return s, fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	if longest := s.HoldDuration + s.HoldExtension; !ceilingSet {
+		s.HoldCeiling = max(s.HoldCeiling, longest)
+	} else if s.HoldCeiling < s.HoldDuration {
+		return s, fmt.Errorf("HOLD_CEILING: %s is shorter than HOLD_DURATION, %s: nothing could be held", s.HoldCeiling, s.HoldDuration)
+	}
+	return s, nil
+}
+
+// secure reports whether people come by https.
+func (s settings) secure() bool { return strings.HasPrefix(s.BaseURL, "https://") }
+
+// policy is the time that holds are given.
+func (s settings) policy() holds.Policy {
+	p := holds.DefaultPolicy()
+	p.Duration, p.Extension, p.Ceiling = s.HoldDuration, s.HoldExtension, s.HoldCeiling
+	return p
+}
+
+// settingsHelp prints the table for serve --help.
+func settingsHelp(w io.Writer) {
+	fmt.Fprint(w, "\nSettings (environment):\n")
+	for _, e := range settingsTable() {
+		text := e.meaning
+		if e.fallback != "" {
+			text += " (default " + e.fallback + ")"
+		}
+		fmt.Fprintf(w, "  %-22s %s\n", e.name, text)
+	}
+}
+
+func duration(to *time.Duration, text string, least, most time.Duration) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < least || d > most {
+		return fmt.Errorf("%q is not a time from %s to %s, such as 90s or 15m", text, short(least), short(most))
+	}
+	*to = d
+	return nil
+}
+
+// short writes a duration without its zero parts.
+func short(d time.Duration) string {
+	s := strings.TrimSuffix(d.String(), "0s")
+	if s = strings.TrimSuffix(s, "0m"); s == "" || strings.HasSuffix(s, "1") {
+		return d.String()
+	}
+	return s
+}
+
+func number(to *int, text string, least, most int) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("%q is not a whole number from %d to %d", text, least, most)
+	}
+	*to = n
+	return nil
+}
+
+func level(to *slog.Level, text string) error {
+	switch text = strings.ToLower(text); text {
+	case "debug", "info", "warn", "error":
+		return to.UnmarshalText([]byte(text))
+	}
+	return fmt.Errorf("%q is not debug, info, warn or error", text)
+}
+
+func address(text string) error {
+	_, port, err := net.SplitHostPort(text)
+	if n, err2 := strconv.Atoi(port); err != nil || err2 != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("%q is not host:port, such as 127.0.0.1:8080", text)
+	}
+	return nil
+}
+
+func baseURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil || u.Fragment != "" {
+		return fmt.Errorf("%q is not an address such as https://portal.example.com", text)
+	}
+	return nil
+}
