@@ -151,7 +151,7 @@ func TestInvariantsOverHTTP(t *testing.T) {
 	fixture.Equal(t, s.owner, "A", 2)
 	s.held(customer, "{}")
 	a := s.do(operator, "GET", "/api/v1/invariants", nil).want(200)
-	if a.at("ok") != true || a.number("items.#") == 0 {
+	if a.at("ok") != true || a.number("invariants.#") == 0 {
 		t.Errorf("invariants: %s", a.body)
 	}
 }

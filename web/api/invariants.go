@@ -10,9 +10,10 @@ type invariant struct {
 	Examples    []string `json:"examples"`
 }
 
+// invariantReport is what the command doctor prints, too.
 type invariantReport struct {
-	OK    bool        `json:"ok"`
-	Items []invariant `json:"items"`
+	OK         bool        `json:"ok"`
+	Invariants []invariant `json:"invariants"`
 }
 
 func (a *API) checkInvariants(w http.ResponseWriter, r *http.Request) error {
@@ -23,10 +24,10 @@ func (a *API) checkInvariants(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := invariantReport{OK: true, Items: []invariant{}}
+	out := invariantReport{OK: true, Invariants: []invariant{}}
 	for _, v := range results {
 		out.OK = out.OK && v.Violations == 0
-		out.Items = append(out.Items, invariant{Name: v.Name, Description: v.Description, Violations: v.Violations, Examples: filled(v.Examples)})
+		out.Invariants = append(out.Invariants, invariant{Name: v.Name, Description: v.Description, Violations: v.Violations, Examples: filled(v.Examples)})
 	}
 	return write(w, http.StatusOK, out)
 }
