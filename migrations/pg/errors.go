@@ -54,15 +54,16 @@ func Away(err error) bool {
 	if err == nil {
 		return false
 	}
+	// Whatever a server says to a connection that it does not take: starting, full, of the wrong kind.
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
 	if code := Code(err); code != "" {
 		switch code[:2] {
 		case "08", "53", "57", "58":
 			return code != CodeQueryCanceled
 		}
 		return false
-	}
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true
 	}
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
