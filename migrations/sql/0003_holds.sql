@@ -317,6 +317,9 @@ begin
     return new;
   end if;
   if tg_op = 'DELETE' or (new.status = 'retired' and old.status <> 'retired') then
+    -- Locked first, in the order of the house: an extension that has not committed yet may have
+    -- moved a deadline that has passed meanwhile.
+    perform from holds where machine_id = old.id and state = 'held' for no key update;
     if exists (select from services where machine_id = old.id and ended_at is null)
        or exists (select from holds where machine_id = old.id and state = 'held' and expires_at > clock_timestamp()) then
       raise exception 'machine % is held or in service: it can be neither retired nor deleted', old.asset_tag
