@@ -3,6 +3,7 @@ package allocator_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -44,6 +45,8 @@ const (
 var scenes = map[string]string{
 	"free": "",
 	"live": heldByOne("M", "held", "10 minutes"),
+	// The deadline passes while the first operation is stopped; see pass.
+	"turning": heldByOne("M", "held", "100 milliseconds"),
 	// Held, but past the deadline: it counts as free.
 	"overdue": heldByOne("M", "held", "-5 minutes"),
 	// The held machine was taken out of sale.
@@ -127,6 +130,17 @@ commit`).ReadAll()
 	if err != nil {
 		t.Fatalf("scene %s: %v", scene, err)
 	}
+}
+
+// pass waits until the deadline of the scene's hold has passed. It is false when it had already: the
+// machine is too busy to tell anything.
+func (s *stage) pass(ctx context.Context) (bool, error) {
+	var left time.Duration
+	if err := s.watch.QueryRow(ctx, "select expires_at - clock_timestamp() from holds where id = $1", sceneHold).Scan(&left); err != nil {
+		return false, err
+	}
+	time.Sleep(left + time.Millisecond)
+	return left > 0, nil
 }
 
 // state is what is in the database, in words: status of M, status of S unless it is ready, what

@@ -67,6 +67,7 @@ type result struct {
 	sql    string // the statement before which the other one ran
 	fired  bool
 	waited bool // the other one met a lock
+	late   bool // the scene was over before the statement was reached
 }
 
 // step runs the pair: one operation is stopped before its statement number k, the other one runs
@@ -102,6 +103,13 @@ func (s *stage) step(t *testing.T, p pair, k int, swap bool) (result, int) {
 	}
 	tr := &traced{at: k, pause: func(sql string) {
 		res.fired, res.sql = true, sql
+		if p.scene == "turning" {
+			intime, err := s.pass(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			res.late = !intime
+		}
 		begin()
 	}}
 	var answers [2]string
@@ -164,13 +172,19 @@ func TestInterleavings(t *testing.T) {
 			s := newStage(t)
 			for _, p := range groups[first] {
 				t.Run(p.second+strings.TrimPrefix(p.name(), p.first+"/"+p.second), func(t *testing.T) {
-					t.Run(p.first+"-stopped", func(t *testing.T) { s.walk(t, p, false) })
-					t.Run(p.second+"-stopped", func(t *testing.T) { s.walk(t, p, true) })
+					for i, stopped := range []string{p.first, p.second} {
+						if p.scene == "turning" && !holders[stopped] {
+							continue // the deadline passes in the midst of the holder's step
+						}
+						t.Run(stopped+"-stopped", func(t *testing.T) { s.walk(t, p, i == 1) })
+					}
 				})
 			}
 		})
 	}
 }
+
+var holders = map[string]bool{"extend": true, "convert": true, "cancel": true}
 
 // walk stops one operation of the pair before each of its statements in turn.
 func (s *stage) walk(t *testing.T, p pair, swap bool) {
@@ -182,6 +196,9 @@ func (s *stage) walk(t *testing.T, p pair, swap bool) {
 	for k, last := 0, false; !last; k++ {
 		t.Run(fmt.Sprint("step", k), func(t *testing.T) {
 			r, _ := s.step(t, p, k, swap)
+			for try := 0; r.late && try < 20; try++ {
+				r, _ = s.step(t, p, k, swap)
+			}
 			last = !r.fired
 			at := fmt.Sprintf("stopped before %q, waited %v", firstLine(r.sql), r.waited)
 			if last {
@@ -194,7 +211,7 @@ func (s *stage) walk(t *testing.T, p pair, swap bool) {
 			case winner == 0:
 			case k == 0 && winner == stopped && !p.sleepers():
 				t.Errorf("the other ran whole before, and lost: %s", r.text)
-			case (last || r.waited && !p.sleepers()) && winner != stopped:
+			case (last || r.waited && !p.sleepers() && p.scene != "turning") && winner != stopped:
 				t.Errorf("decided before the other, and lost: %s (%s)", r.text, at)
 			case decided && winner != stopped && !p.sleepers():
 				t.Errorf("won one statement earlier, and lost here: %s (%s)", r.text, at)
