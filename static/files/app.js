@@ -45,8 +45,8 @@ window.addEventListener("pageshow", (event) => {
 
 // The countdown shows the time that is left by the server's clock. It decides nothing: the server
 // does, when a button is pressed. The difference between the two clocks is taken from the moment
-// at which the answer arrived, and anew after sleep, a change of the browser's clock or a return
-// to the page.
+// at which the answer arrived, and anew after sleep, a change of the browser's clock, a return to
+// the page, and before it says that the time is over.
 class Countdown {
   constructor(box) {
     this.box = box;
@@ -58,7 +58,6 @@ class Countdown {
     this.marks = [10, 5, 2, 1].filter((m) => this.left() > m * 60_000);
     this.remember();
     this.tick();
-    this.timer = setInterval(() => this.tick(), 1000);
     document.addEventListener("visibilitychange", () => { if (!document.hidden) this.ask(); });
     window.addEventListener("pageshow", (event) => { if (event.persisted) this.ask(); });
   }
@@ -70,28 +69,32 @@ class Countdown {
   // Both clocks of the browser run alike unless it slept or one of them was set.
   jumped() { return Math.abs((Date.now() - this.wall) - (performance.now() - this.steady)) > 1500; }
 
-  tick() {
-    if (this.jumped()) {
-      this.remember();
-      this.ask();
-      return;
-    }
+  async tick() {
+    clearTimeout(this.timer);
+    if (this.ended) return;
+    const jumped = this.jumped();
     this.remember();
+    if (jumped || this.left() <= 0) {
+      const known = await this.ask();
+      if (this.ended) return;
+      if (!known && this.left() <= 0) {
+        this.over();
+        return;
+      }
+    }
     this.show();
+    // On to the next full second.
+    this.timer = setTimeout(() => this.tick(), Math.max(100, (this.left() % 1000) + 10));
   }
 
   show() {
-    const seconds = Math.max(0, Math.floor(this.left() / 1000));
+    const seconds = Math.max(0, Math.ceil(this.left() / 1000));
     const text = this.box.dataset.left
       .replace("{m}", String(Math.floor(seconds / 60)))
       .replace("{s}", String(seconds % 60).padStart(2, "0"));
     this.box.querySelector("[data-countdown]").textContent = text;
-    if (seconds === 0) {
-      this.over();
-      return;
-    }
     document.title = text + " – " + this.title;
-    this.box.querySelector("[data-warn]")?.toggleAttribute("hidden", seconds >= 120);
+    this.box.querySelector("[data-warn]")?.toggleAttribute("hidden", seconds > 120);
     while (this.marks.length > 0 && seconds <= this.marks[0] * 60) this.say(this.marks.shift());
   }
 
@@ -100,33 +103,33 @@ class Countdown {
     this.box.querySelector("[data-announce]").textContent = text;
   }
 
-  // Ask the server what time it is and how the hold stands.
+  // Ask the server what time it is and how the hold stands; false without an answer.
   async ask() {
-    if (this.asking) return;
+    if (this.asking || this.ended) return true;
     this.asking = true;
     try {
       const sent = Date.now();
       const response = await fetch(this.box.dataset.clock, { headers: { Accept: "application/json" }, cache: "no-store" });
-      if (!response.ok) return;
+      if (!response.ok) return false;
       const fact = await response.json();
       const arrived = Date.now();
       this.skew = Date.parse(fact.now) - (sent + arrived) / 2;
       this.deadline = Date.parse(fact.deadline);
       this.remember();
-      if (fact.state !== "held") {
-        location.reload();
-        return;
-      }
-      this.show();
+      if (fact.state === "expired") this.over();
+      else if (fact.state !== "held") location.reload();
+      else this.show();
+      return true;
     } catch {
-      // Without an answer the old difference stays; the server decides anyway.
+      return false; // the old difference stays; the server decides anyway
     } finally {
       this.asking = false;
     }
   }
 
   over() {
-    clearInterval(this.timer);
+    this.ended = true;
+    clearTimeout(this.timer);
     document.title = this.box.dataset.titleOver + " – Ironhold";
     this.box.setAttribute("data-ended", "");
     const live = this.box.querySelector('[data-phase="live"]');
@@ -134,9 +137,11 @@ class Countdown {
     const announce = this.box.querySelector("[data-announce]");
     announce.textContent = this.box.dataset.over;
     this.box.append(announce); // it must stay heard when its part is hidden
+    const had = live.contains(document.activeElement) || document.activeElement?.closest("form[data-needs-time]");
     live.hidden = true;
     over.hidden = false;
     for (const form of document.querySelectorAll("form[data-needs-time]")) form.hidden = true;
+    if (had) over.querySelector("a, button")?.focus({ preventScroll: true }); // what had the focus is gone
   }
 }
 
