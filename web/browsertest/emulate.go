@@ -72,11 +72,14 @@ func (tab *Tab) Language(tag string) {
 func (tab *Tab) ClockOff(by time.Duration) {
 	tab.t.Helper()
 	call(tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: fmt.Sprintf(`{
-		const Right = Date, off = %d;
+		const Right = Date;
+		globalThis.clockOff = %d;
 		globalThis.Date = class Date extends Right {
-			constructor(...a) { if (a.length) super(...a); else super(Right.now() + off) }
-			static now() { return Right.now() + off }
+			constructor(...a) { if (a.length) super(...a); else super(Right.now() + clockOff) }
+			static now() { return Right.now() + clockOff }
 		};
+		const origin = performance.timeOrigin + clockOff;
+		Object.defineProperty(performance, "timeOrigin", {get: () => origin});
 	}`, by.Milliseconds())})
 }
 

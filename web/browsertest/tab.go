@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ type Tab struct {
 	site    *Site
 	watched *watch
 	media   map[string]string
+	pages   int // left so far
 }
 
 // Open opens a tab on the site, of desktop size and in light colours.
@@ -154,9 +156,19 @@ func (tab *Tab) Go(path string) {
 // Follow waits until what f does has brought another page.
 func (tab *Tab) Follow(f func()) {
 	tab.t.Helper()
-	Eval[bool](tab, `document.querySelector("main").left = true`)
+	arrived := tab.leaving()
 	f()
-	tab.Wait("another page", `document.readyState === "complete" && document.querySelector("main") && !document.querySelector("main").left`)
+	tab.Wait("another page", arrived)
+}
+
+// leaving marks the page and returns the condition that another has come. A page that the history
+// brings back bears an older mark.
+func (tab *Tab) leaving() (arrived string) {
+	tab.t.Helper()
+	tab.pages++
+	mark := strconv.Itoa(tab.pages)
+	Eval[int](tab, `document.querySelector("main").left = `+mark)
+	return `document.readyState === "complete" && document.querySelector("main") && document.querySelector("main").left !== ` + mark
 }
 
 // Reload asks for the page again as F5 does; a POST is sent again.
@@ -210,10 +222,10 @@ func (tab *Tab) Click(selector string) {
 	tab.press("something to click: "+selector, element(selector, ""), 1)
 }
 
-// DoubleClick clicks twice as fast as the browser takes it.
-func (tab *Tab) DoubleClick(selector string) {
+// Clicks clicks several times as fast as the browser takes it.
+func (tab *Tab) Clicks(selector string, times int) {
 	tab.t.Helper()
-	tab.press("something to click: "+selector, element(selector, ""), 2)
+	tab.press("something to click: "+selector, element(selector, ""), times)
 }
 
 func (tab *Tab) press(what, expression string, times int) {
