@@ -2,6 +2,7 @@ package allocator_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,8 +32,8 @@ type stage struct {
 	orgs  *accounts.Directory
 	roll  *rollout.Store
 
-	org map[string]uuid.UUID
-	run int
+	org  map[string]uuid.UUID
+	turn time.Duration // to the deadline of the scene "turning"
 }
 
 const (
@@ -46,7 +47,7 @@ var scenes = map[string]string{
 	"free": "",
 	"live": heldByOne("M", "held", "10 minutes"),
 	// The deadline passes while the first operation is stopped; see pass.
-	"turning": heldByOne("M", "held", "100 milliseconds"),
+	"turning": heldByOne("M", "held", "%s"),
 	// Held, but past the deadline: it counts as free.
 	"overdue": heldByOne("M", "held", "-5 minutes"),
 	// The held machine was taken out of sale.
@@ -117,7 +118,9 @@ func (s *stage) set(t *testing.T, scene string) {
 	if !ok {
 		t.Fatalf("no scene is named %q", scene)
 	}
-	s.run++
+	if scene == "turning" {
+		sql = fmt.Sprintf(sql, s.turn)
+	}
 	_, err := s.reset.Conn().PgConn().Exec(t.Context(), `
 begin;
 set local session_replication_role = replica;

@@ -240,7 +240,7 @@ var pairs = []pair{
 		"swept1, S -> maintenance one=cancelled one:S=held three:S=expired",
 		"swept0, S -> maintenance one=cancelled one:S=held three:S=expired"},
 	{"sweep", "retire", "overdue", "",
-		"swept1, retired -> retired one=expired",
+		"swept1, retired -> retired one=expired or swept0, retired -> retired one=held",
 		""},
 	{"sweep", "end", "sold", "",
 		"swept0, ended -> cleaning one=converted ended",
