@@ -19,7 +19,7 @@ run: build pg ## Build, start with sample data, print the address and the sign-i
 build: bin/ironhold ## Build bin/ironhold
 
 bin/ironhold: FORCE
-	@$(GO) build -trimpath -o $@ ./cmd/ironhold
+	@$(GO) build -o $@ ./cmd/ironhold
 
 bin/pgserve: FORCE
 	@$(GO) build -o $@ ./migrations/pgtest/pgserve
