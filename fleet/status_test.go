@@ -157,11 +157,9 @@ func TestLifeOfSoldMachine(t *testing.T) {
 	}
 	board(1, 1, 1, 0)
 
-	exec(t, db, `update services set ended_at = clock_timestamp(), ended_by = 'test'`)
+	exec(t, db, `update services set ended_at = clock_timestamp(), ended_by = 'test';
+		update machines set status = 'cleaning', status_reason = 'ended' where asset_tag = 'A1'`)
 	board(1, 0, 1, 1)
-	if _, err := r.SetStatus(t.Context(), by, "A1", fleet.Cleaning, "ended"); err != nil {
-		t.Fatal(err)
-	}
 	refused("A1", fleet.Ready, "not wiped", fleet.Maintenance, fleet.Retired)
 	if _, err := r.SetStatus(t.Context(), by, "A1", fleet.Maintenance, "a detour"); err != nil {
 		t.Fatal(err)

@@ -75,6 +75,7 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 	for name, plant := range map[string]string{
 		"one_occupant": `drop index services_one_active_per_machine;
 			update services set ended_at = null, machine_id = (select machine_id from holds where state = 'held' limit 1)`,
+		"board_sum":          `update services set machine_id = (select machine_id from holds where state = 'held' limit 1) where ended_at is null`,
 		"status_facts":       `update machines set status = 'in_service' where asset_tag = 'm-6'`,
 		"held_machine_stays": `update machines set status = 'retired' where id = (select machine_id from holds where state = 'held')`,
 		"converted_one_to_one": `update services set price_month_minor = price_month_minor + 1

@@ -127,7 +127,8 @@ select 'index ' || want || ' is missing or not valid' from unnest(array['holds_o
 union all
 select 'trigger ' || want || ' is missing or off' from unnest(array['holds_guard', 'services_guard', 'machines_guard',
     'machines_classify', 'services_hold_converted', 'holds_converted_inserted', 'holds_converted_updated', 'holds_history',
-    'services_history', 'machines_history']) want
+    'services_history', 'machines_history', 'machines_added', 'services_machine_agrees', 'machine_classes_frozen',
+    'org_limits_history', 'rollout_history']) want
  where not exists (select from pg_trigger t where t.tgname = want and t.tgenabled in ('O', 'A'))`},
 
 	{name: "occupying_states", description: "hold_states, the states' CHECK and the arbiter's predicate agree", query: `

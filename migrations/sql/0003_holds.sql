@@ -288,6 +288,31 @@ create constraint trigger holds_converted_updated after update of state on holds
   deferrable initially deferred for each row when (new.state = 'converted' and old.state <> 'converted')
   execute function holds_converted_has_service();
 
+-- At commit the status of a machine agrees with its services: begun and ended together with the move.
+-- +goose StatementBegin
+create function services_machine_agrees() returns trigger
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  m      record;
+  active boolean;
+begin
+  select asset_tag, status, wiped_at into m from machines where id = new.machine_id;
+  active := exists (select from services where machine_id = new.machine_id and ended_at is null);
+  if active and m.status not in ('in_service', 'maintenance') or not active and m.status = 'in_service' then
+    raise exception 'machine % is % % an active service', m.asset_tag, m.status, case when active then 'with' else 'without' end
+      using errcode = 'check_violation', constraint = 'machines_status_facts';
+  end if;
+  if m.status = 'ready' and exists (select from services where machine_id = new.machine_id
+                                     and ended_at > coalesce(m.wiped_at, '-infinity')) then
+    raise exception 'machine % is ready but was not wiped since its last service', m.asset_tag
+      using errcode = 'check_violation', constraint = 'machines_wiped_before_sale';
+  end if;
+  return null;
+end $$;
+-- +goose StatementEnd
+create constraint trigger services_machine_agrees after insert or update of ended_at on services
+  deferrable initially deferred for each row execute function services_machine_agrees();
+
 -- The life of a machine: legal moves only, and none that contradicts who has it.
 -- +goose StatementBegin
 create function machines_legal_moves(from_status text) returns text[]
@@ -336,6 +361,15 @@ begin
   end if;
   if new.status = old.status and new.wiped_at is not distinct from old.wiped_at then
     return new;
+  end if;
+  if new.wiped_at > clock_timestamp() then
+    raise exception 'machine % cannot have been wiped at %, which is yet to come', old.asset_tag, new.wiped_at
+      using errcode = 'check_violation', constraint = 'machines_wiped_at_past';
+  end if;
+  if new.status = 'in_service' and old.status <> 'in_service' then
+    -- Whoever ends the service at this moment either has ended it when it is looked at, or waits
+    -- and finds the machine in service.
+    perform from services where machine_id = old.id and ended_at is null for share;
   end if;
   select bool_or(ended_at is null), max(ended_at) into active, last_end from services where machine_id = old.id;
   active := coalesce(active, false);

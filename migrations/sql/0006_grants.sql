@@ -59,9 +59,14 @@ alter function holds_converted_has_service() owner to ironhold_engine;
 alter function services_guard() owner to ironhold_engine;
 alter function services_history() owner to ironhold_engine;
 alter function services_hold_converted() owner to ironhold_engine;
+alter function services_machine_agrees() owner to ironhold_engine;
 alter function rollout_history() owner to ironhold_engine;
 alter function org_limits_history() owner to ironhold_engine;
 revoke create on schema public from ironhold_engine;
 
-revoke execute on function ironhold_make_partitions(int) from public;
-grant execute on function ironhold_make_partitions(int) to ironhold_engine;
+-- Nobody else may call the functions: with EXECUTE, a stranger could hang the trigger functions on a
+-- table of its own and let the engine write what it likes.
+revoke execute on all functions in schema public from public;
+grant execute on all functions in schema public to ironhold_engine;
+grant execute on function ironhold_org(), ironhold_actor(), ironhold_request_id(), ironhold_uuid_v7() to ironhold_web;
+revoke create on schema public from public;
