@@ -13,6 +13,7 @@ import (
 	"ironhold/allocator"
 	"ironhold/fleet"
 	"ironhold/holds"
+	"ironhold/holds/invariants"
 	"ironhold/migrations/pgtest"
 	"ironhold/migrations/pgtest/fixture"
 	"ironhold/rollout"
@@ -125,13 +126,32 @@ func (s *stage) set(t *testing.T, scene string) {
 begin;
 set local session_replication_role = replica;
 delete from services; delete from holds; delete from machines; delete from hold_events; delete from service_events;
-delete from machine_events;
+delete from machine_events; delete from allocation_attempts;
 insert into machines select * from scene_machines;
 update org_limits set rollout = 'inherit', max_holds = 5 where (rollout, max_holds) <> ('inherit', 5);
 update rollout_launch set launch = 'on' where launch <> 'on';`+sql+`
+insert into hold_events (hold_id, org_id, machine_id, event, actor, after)
+select h.id, h.org_id, h.machine_id, e.event, 'scene', '{}' from holds h, (values ('held'), ('converted')) e(event) where e.event in ('held', h.state);
+insert into service_events (service_id, org_id, machine_id, event, actor, after)
+select s.id, s.org_id, s.machine_id, e.event, 'scene', '{}' from services s, (values ('started'), ('ended')) e(event)
+ where e.event = 'started' or s.ended_at is not null;
+insert into machine_events (machine_id, event, actor, after)
+select id, 'added', 'scene', jsonb_build_object('status', status) from machines;
 commit`).ReadAll()
 	if err != nil {
 		t.Fatalf("scene %s: %v", scene, err)
+	}
+}
+
+// sound asks everything that must always be true.
+func (s *stage) sound(ctx context.Context, t *testing.T) {
+	t.Helper()
+	all, err := invariants.New(s.owner).WithSweepInterval(time.Hour).Check(ctx)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, v := range invariants.Violated(all) {
+		t.Errorf("%s: %v", v.Name, v.Examples)
 	}
 }
 

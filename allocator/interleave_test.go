@@ -225,6 +225,9 @@ func (s *stage) walk(t *testing.T, p pair, swap bool) {
 				t.Errorf("won one statement earlier, and lost here: %s (%s)", r.text, at)
 			}
 			decided = decided || winner == stopped
+			if last {
+				s.sound(t.Context(), t)
+			}
 		})
 	}
 }
