@@ -291,6 +291,10 @@ func (s *server) orderResult(w http.ResponseWriter, r *http.Request) error {
 	}
 	hold, found, err := s.holdOfKey(ctx, org.id, a.key)
 	if pg.Busy(err) {
+		if r.Header.Get("Accept") == "application/json" {
+			w.WriteHeader(http.StatusNoContent) // the page's script: not yet, and no error either
+			return nil
+		}
 		p := problem.New(problem.Checking, "")
 		return s.refuse(w, r, p, s.refusalOf(allocator.Result{Outcome: allocator.Checking}, p, a.request, a.key, org))
 	}

@@ -152,8 +152,8 @@ for (const box of document.querySelectorAll("[data-deadline]")) new Countdown(bo
 async function resolve(address) {
   let known = false;
   try {
-    const response = await fetch(address, { redirect: "manual", cache: "no-store" });
-    known = response.type === "opaqueredirect" || response.status < 500;
+    const response = await fetch(address, { headers: { Accept: "application/json" }, redirect: "manual", cache: "no-store" });
+    known = response.type === "opaqueredirect" || (response.ok && response.status !== 204);
   } catch {
     // No answer is no result either.
   }
