@@ -1,17 +1,6 @@
 package allocator_test
 
-// Some entries that may surprise:
-//   - A claim that saw the machine and then does not get it answers someone_was_faster, also when
-//     it was withdrawn or retired; one that comes later answers what it sees.
-//   - A sweep leaves a hold that a step has locked: the step decides it, or the next sweep does.
-//   - An overdue hold of a machine that left sale stays until the sweep comes.
-//   - A conversion that comes before the withdrawal sells the machine; the maintenance of a sold
-//     machine is legal.
-//   - A lowered cap and a rollout that is off take nothing away: extension, conversion and
-//     substitution of what is held go on.
-//   - When the deadline passes while a step has its locks, it decides whether the step had written
-//     before: a written extension counts, although nobody sees it yet.
-//   - A hold keeps its price, and a claim that meets a changed price looks again and takes the new.
+// pairs are all of them; see pair for how to read an entry.
 var pairs = []pair{
 	{"claim", "claim", "free", "",
 		"held, all_held|someone_was_faster -> ready two=held",

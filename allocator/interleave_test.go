@@ -13,6 +13,19 @@ import (
 // pair is two operations on one machine and what is right: "answer, answer -> state" when the first
 // named decides before the second, and when the second does, "" when that makes no difference.
 // "|" stands between answers that are equally right, " or " between whole results.
+//
+// Some entries that may surprise:
+//   - A claim that saw the machine and then does not get it answers someone_was_faster, also when
+//     it was withdrawn or retired; one that comes later answers what it sees.
+//   - A sweep leaves a hold that a step has locked: the step decides it, or the next sweep does.
+//   - An overdue hold of a machine that left sale stays until the sweep comes.
+//   - A conversion that comes before the withdrawal sells the machine; the maintenance of a sold
+//     machine is legal.
+//   - A lowered cap and a rollout that is off take nothing away: extension, conversion and
+//     substitution of what is held go on.
+//   - When the deadline passes while a step has its locks, it decides whether the step had written
+//     before: a written extension counts, although nobody sees it yet.
+//   - A hold keeps its price, and a claim that meets a changed price looks again and takes the new.
 type pair struct {
 	first, second string
 	scene         string
