@@ -30,7 +30,6 @@ select $1, id, gen_random_uuid()::text, clock_timestamp() + $3::interval from ma
 func TestClaimAroundTheDeadline(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 12, allocator.Options{Concurrency: 12})
-	b.t = t
 	var all sync.WaitGroup
 	defer all.Wait()
 	for n, o := range []time.Duration{-1000, -300, -100, -30, -10, -3, -1, 0, 1, 3, 10, 30, 100, 300, 1000} {
