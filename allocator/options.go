@@ -29,6 +29,7 @@ type Options struct {
 	Concurrency  int           // four times the cores: allocations running at once
 	Precondition Precondition  // none
 	Logger       *slog.Logger
+	OnChange     func() // called after each commit that others may see, never inside a transaction; must not block
 }
 
 // firstLook is how many candidates the first look takes: nearly every order needs one.
@@ -62,6 +63,9 @@ func New(db pg.DB, o Options) *Allocator {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.OnChange == nil {
+		o.OnChange = func() {}
 	}
 	a := &Allocator{db: db, opt: o, slots: make(chan struct{}, o.Concurrency), log: newAttemptLog(db, o.Logger)}
 	a.classes.Store(&catalogue{version: -1})

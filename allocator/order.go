@@ -286,6 +286,7 @@ func (r *run) finish(ctx context.Context, res Result) Result {
 	}
 	res.AttemptID = r.attempt
 	if res.Outcome == Held {
+		r.a.opt.OnChange()
 		if res.Hold.AttemptID != nil {
 			res.AttemptID = *res.Hold.AttemptID
 		}

@@ -34,7 +34,7 @@ const (
 	// toldFor is how long a machine that somebody was told about is not told to the next.
 	toldFor = 10 * time.Minute
 	// matchLock serialises matching, so that one machine is told once.
-	matchLock = 727_003_002
+	matchLock = 727_003_003
 )
 
 // WaitingFull says that an organisation waits for as much as it may.
@@ -79,6 +79,9 @@ on conflict (org_id, request) where state = 'waiting' do nothing`, org, toJSON(r
 		w, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Waiting])
 		return err
 	})
+	if err == nil {
+		a.opt.OnChange()
+	}
 	return w, nil, err
 }
 
@@ -100,7 +103,7 @@ func (a *Allocator) WaitingList(ctx context.Context, org uuid.UUID, limit int) (
 // StopWaiting takes an entry off the list; it is no error when it waits no more. An entry of
 // another organisation is a *NotFound.
 func (a *Allocator) StopWaiting(ctx context.Context, by pg.By, org, id uuid.UUID) error {
-	return pg.Engine(ctx, a.db, by, func(tx pgx.Tx) error {
+	err := pg.Engine(ctx, a.db, by, func(tx pgx.Tx) error {
 		var state string
 		err := tx.QueryRow(ctx, "select state from waiting_list where id = $1 and org_id = $2 for no key update", id, org).Scan(&state)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -114,6 +117,10 @@ update waiting_list set state = 'cancelled', closed_at = clock_timestamp(), told
  where id = $1 and state <> 'cancelled'`, id)
 		return err
 	})
+	if err == nil {
+		a.opt.OnChange()
+	}
+	return err
 }
 
 // MatchWaiting tells those who wait which machine has come free: first come, first told, and one
@@ -168,6 +175,9 @@ update waiting_list set state = 'told', told_at = clock_timestamp(), machine_id 
 	})
 	if err != nil {
 		return 0, fmt.Errorf("waiting list: %w", err)
+	}
+	if told > 0 {
+		a.opt.OnChange()
 	}
 	return told, nil
 }

@@ -215,6 +215,9 @@ func (im *importer) batch(ctx context.Context, rows []row) error {
 	switch {
 	case err == nil:
 		im.count(out)
+		if !im.dry {
+			im.registry.onChange()
+		}
 		return nil
 	case !refusedRow(err):
 		return fmt.Errorf("import, lines %d to %d: %w", rows[0].line, rows[len(rows)-1].line, err)

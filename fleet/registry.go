@@ -13,11 +13,27 @@ import (
 // Registry reads and writes the fleet. Its methods see every organisation's machines: who may call
 // them is decided above.
 type Registry struct {
-	db pg.DB
+	db       pg.DB
+	onChange func()
 }
 
 // New makes a registry over a pool or a transaction.
-func New(db pg.DB) *Registry { return &Registry{db: db} }
+func New(db pg.DB) *Registry { return &Registry{db: db, onChange: func() {}} }
+
+// OnChange makes the registry call f after each change that was committed, never inside a
+// transaction. Call it before the registry is used; f must not block.
+func (r *Registry) OnChange(f func()) *Registry {
+	r.onChange = f
+	return r
+}
+
+// changed tells of a change that was committed, and gives its error on.
+func (r *Registry) changed(err error) error {
+	if err == nil {
+		r.onChange()
+	}
+	return err
+}
 
 // Filter selects machines. Zero fields select everything.
 type Filter struct {

@@ -91,7 +91,7 @@ func (r *Registry) SetStatus(ctx context.Context, by pg.By, tag string, to Statu
 		m, err = setStatus(ctx, tx, tag, to, reason)
 		return err
 	})
-	return m, err
+	return m, r.changed(err)
 }
 
 func setStatus(ctx context.Context, tx pgx.Tx, tag string, to Status, reason string) (Machine, error) {
@@ -198,7 +198,7 @@ func (r *Registry) Wiped(ctx context.Context, by pg.By, tag, reason string) (m M
 		m, err = machineByTag(ctx, tx, tag, "")
 		return err
 	})
-	return m, err
+	return m, r.changed(err)
 }
 
 func checkReason(reason string) (string, error) {

@@ -14,12 +14,22 @@ import (
 
 // Book gives the steps on holds and services. It is safe for concurrent use.
 type Book struct {
-	db     pg.DB
-	policy Policy
+	db       pg.DB
+	policy   Policy
+	onChange func()
 }
 
 // New makes a Book over a pool, or over a transaction in tests.
-func New(db pg.DB, policy Policy) *Book { return &Book{db: db, policy: policy} }
+func New(db pg.DB, policy Policy) *Book {
+	return &Book{db: db, policy: policy, onChange: func() {}}
+}
+
+// OnChange makes the book call f after each step that was committed, and after a sweep that
+// expired something; never inside a transaction. Call it before the book is used; f must not block.
+func (b *Book) OnChange(f func()) *Book {
+	b.onChange = f
+	return b
+}
 
 // Policy returns the times that holds are given.
 func (b *Book) Policy() Policy { return b.policy }
@@ -45,6 +55,7 @@ func (b *Book) read(ctx context.Context, s Scope, f func(tx pgx.Tx) error) error
 func (b *Book) step(ctx context.Context, by pg.By, org uuid.UUID, f func(tx pgx.Tx) error, settled func(tx pgx.Tx) (bool, error)) error {
 	err := pg.Engine(ctx, b.db, by, f)
 	if err == nil {
+		b.onChange()
 		return nil
 	}
 	if unknown, ok := errors.AsType[*pg.CommitUnknown](err); ok {
@@ -78,6 +89,7 @@ func (b *Book) resolve(ctx context.Context, org uuid.UUID, lost error, settled f
 		})
 		switch {
 		case err == nil && done:
+			b.onChange()
 			return nil
 		case err == nil:
 			return &Refused{Kind: Busy, Detail: "the step did not happen"}

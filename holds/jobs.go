@@ -44,6 +44,7 @@ type sweepWorker struct {
 func (w *sweepWorker) Work(ctx context.Context, _ *river.Job[SweepArgs]) error {
 	n, err := w.book.Sweep(ctx)
 	if n > 0 {
+		w.book.onChange()
 		w.log.InfoContext(ctx, "swept overdue holds", "expired", n)
 	}
 	return err

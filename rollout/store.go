@@ -15,12 +15,22 @@ import (
 
 // Store reads and changes the rollout's rows.
 type Store struct {
-	db   pg.DB
-	orgs *accounts.Directory
+	db       pg.DB
+	orgs     *accounts.Directory
+	onChange func()
 }
 
 // New makes a store on a pool, or on a transaction in tests.
-func New(db pg.DB) *Store { return &Store{db: db, orgs: accounts.New(db)} }
+func New(db pg.DB) *Store {
+	return &Store{db: db, orgs: accounts.New(db), onChange: func() {}}
+}
+
+// OnChange makes the store call f after each change that was committed, never inside a transaction.
+// Call it before the store is used; f must not block.
+func (s *Store) OnChange(f func()) *Store {
+	s.onChange = f
+	return s
+}
 
 // LaunchState is the launch with its last change.
 type LaunchState struct {
@@ -76,6 +86,9 @@ func (s *Store) SetLaunch(ctx context.Context, by pg.By, launch string) (LaunchS
 		}
 		return tx.QueryRow(ctx, "select launch, changed_at, changed_by from rollout_launch").Scan(&l.Launch, &l.ChangedAt, &l.ChangedBy)
 	})
+	if err == nil {
+		s.onChange()
+	}
 	return l, err
 }
 
@@ -91,6 +104,7 @@ func (s *Store) SetOrg(ctx context.Context, by pg.By, slug, setting string) (Sta
 	if _, err := s.orgs.SetRollout(ctx, by, org.ID, setting); err != nil {
 		return Status{}, err
 	}
+	s.onChange()
 	return s.Status(ctx, org.ID)
 }
 
