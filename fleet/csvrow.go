@@ -48,8 +48,8 @@ func (h header) parse(rec record) (row, string) {
 	m := Machine{AssetTag: p.text(colAssetTag, 64), Status: p.status()}
 	if m.AssetTag == "" {
 		p.faultf("%s is missing", colAssetTag)
-	} else if !tagPattern.MatchString(m.AssetTag) {
-		p.faultf("%s: %s is none; allowed: 1 to 64 visible ASCII characters without spaces", colAssetTag, show(m.AssetTag))
+	} else if !tagPattern.MatchString(m.AssetTag) || strings.ContainsAny(m.AssetTag, `/?#%\`) || strings.Trim(m.AssetTag, ".") == "" {
+		p.faultf("%s: %s is none; allowed: 1 to 64 visible ASCII characters but / ? # %% \\, no spaces, not dots alone", colAssetTag, show(m.AssetTag))
 	}
 	m.SiteCode = p.required(colSite, 32)
 	if m.SiteCode != "" && !sitePattern.MatchString(m.SiteCode) {

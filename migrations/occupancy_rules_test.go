@@ -64,12 +64,10 @@ func TestRefusals(t *testing.T) {
 		"inserted as converted":         {"holds_converted_has_service", []string{`insert into holds (org_id, machine_id, state, idempotency_key, expires_at) select id, ` + otherMachine + `, 'converted', 'x', clock_timestamp() + interval '1 h' from organisations where slug = 'org-1'`}},
 		"service without a conversion":  {"services_hold_converted", []string{insertService("live"), setMachine("m-1", "status = 'in_service'")}},
 		"service and a cancelled hold":  {"services_hold_converted", []string{insertService("live"), setHold("live", "state = 'cancelled'"), setMachine("m-1", "status = 'in_service'")}},
-		"sold but still for sale":       {"machines_status_facts", []string{insertService("live"), setHold("live", "state = 'converted'")}},
 		"second service of a hold":      {"machines_ready_to_occupy", []string{insertService("sold")}},
 		"machine of a service":          {"services_keep_parties", []string{`update services set machine_id = ` + otherMachine}},
 		"hold of a service":             {"services_keep_parties", []string{`update services set hold_id = (select id from holds where idempotency_key = 'live')`}},
 		"ended service begun again":     {"services_end_once", []string{`update services set ended_at = null where ended_at is not null`}},
-		"ended but still in service":    {"machines_status_facts", []string{`update services set ended_at = clock_timestamp() where ended_at is null`}},
 		"sold and ended at once":        {"machines_wiped_before_sale", []string{insertService("live"), setHold("live", "state = 'converted'"), "update services set ended_at = clock_timestamp() where ended_at is null and machine_id = (select id from machines where asset_tag = 'm-1')"}},
 		"retired while held":            {"machines_occupied_stay", []string{setMachine("m-1", "status = 'retired'")}},
 		"retired in service":            {"machines_occupied_stay", []string{setMachine("m-5", "status = 'retired'")}},
@@ -276,9 +274,31 @@ func TestEndBesideReturnToService(t *testing.T) {
 		if err == nil {
 			err = b.Commit(t.Context())
 		}
-		if pg.Constraint(err) != "machines_status_facts" {
+		// Ended first, it cannot return; returned first, it goes on to be cleaned.
+		want := map[bool]string{false: "machines_status_facts", true: ""}[returnFirst]
+		if got := pg.Constraint(err); got != want || (err != nil) != (want != "") {
 			t.Errorf("%s after %s: %v", second, first, err)
 		}
 		s.invariant("status_facts")
 	}
+}
+
+// Plain SQL that begins or ends a service and forgets the machine: its status follows.
+func TestStatusFollowsServices(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	orgs(t, s, 1, 5, 5)
+	fixture.Equal(t, s.owner, "m", 1)
+	s.must(insertHold("org-1", "m-1", "k", "1 hour"))
+	s.must(insertService("k"), setHold("k", "state = 'converted'"))
+	status := func() string { return fixture.Get[string](t, s.owner, "select status from machines") }
+	if got := status(); got != "in_service" {
+		t.Errorf("sold by plain SQL, the machine is %s", got)
+	}
+	s.must("update services set ended_at = clock_timestamp()")
+	if got := status(); got != "cleaning" {
+		t.Errorf("ended by plain SQL, the machine is %s", got)
+	}
+	s.invariant("status_facts")
+	s.invariant("wiped_before_sale")
 }

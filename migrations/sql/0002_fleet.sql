@@ -44,7 +44,7 @@ insert into catalogue_version (version) values (0);
 
 create table machines (
   id                uuid primary key default ironhold_uuid_v7(),
-  asset_tag         text not null check (asset_tag ~ '^[!-~]{1,64}$'),
+  asset_tag         text not null check (asset_tag ~ '^[!-~]{1,64}$' and asset_tag !~ '[/?#%\\]|^[.]+$'), -- fits into an address
   site_code         text not null references sites (code),
   room              text not null default '',
   rack              text not null default '',
