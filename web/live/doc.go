@@ -10,5 +10,5 @@
 // A notification says only that something changed: who listens reads again. It is sent after the
 // commit and apart from it, since NOTIFY inside a claim costs a third of the throughput; and it
 // may be lost, so the hub also looks by itself every few seconds, and a change made by another
-// program shows then. Nothing here decides anything.
+// program, or a deadline that passed, shows then. Nothing here decides anything.
 package live

@@ -30,6 +30,7 @@ type Hub struct {
 	logger *slog.Logger
 
 	touched chan struct{}
+	done    chan struct{}
 	live    atomic.Bool
 	count   atomic.Int64
 
@@ -38,10 +39,17 @@ type Hub struct {
 	last signature
 }
 
-// New makes a hub that notifies and looks through db and listens at url.
+// New makes a hub that notifies and looks through db and listens at url. Without url it only
+// notifies: for a process that shows no pages.
 func New(db pg.DB, url string, logger *slog.Logger) *Hub {
-	return &Hub{db: db, url: url, logger: logger, touched: make(chan struct{}, 1), subs: map[chan struct{}]struct{}{}}
+	return &Hub{
+		db: db, url: url, logger: logger, touched: make(chan struct{}, 1), done: make(chan struct{}),
+		subs: map[chan struct{}]struct{}{},
+	}
 }
+
+// Done is closed when Run's context has ended: whoever waits for changes waits in vain.
+func (h *Hub) Done() <-chan struct{} { return h.done }
 
 // Touch says that something was committed that pages may show. It never blocks.
 func (h *Hub) Touch() {
@@ -84,12 +92,15 @@ func (h *Hub) tell() {
 	}
 }
 
-// Run listens, notifies and looks until ctx ends.
+// Run listens, notifies and looks until ctx ends. It is called once.
 func (h *Hub) Run(ctx context.Context) {
 	var wg sync.WaitGroup
+	wg.Go(func() { <-ctx.Done(); close(h.done) })
 	wg.Go(func() { h.notify(ctx) })
-	wg.Go(func() { h.listen(ctx) })
-	wg.Go(func() { h.look(ctx) })
+	if h.url != "" {
+		wg.Go(func() { h.listen(ctx) })
+		wg.Go(func() { h.look(ctx) })
+	}
 	wg.Wait()
 }
 
@@ -120,6 +131,7 @@ func (h *Hub) listen(ctx context.Context) {
 		err := h.listenOnce(ctx)
 		if h.live.Swap(false) && ctx.Err() == nil {
 			h.logger.WarnContext(ctx, "live updates are cut, pages look every 5 s", "error", fmt.Sprint(err))
+			h.tell() // so that pages can say so
 		}
 		if time.Since(began) > time.Minute {
 			wait = 100 * time.Millisecond
@@ -165,13 +177,10 @@ func (h *Hub) listenOnce(ctx context.Context) error {
 	}
 }
 
-// signature changes whenever what pages show has changed.
+// signature changes whenever what pages show has changed, by whatever program.
 type signature struct {
-	Hold    string
-	Live    int64
-	Active  int64
-	Service string
-	Machine string
+	Live   int64 // a deadline that passes writes nothing
+	Writes int64
 }
 
 func (h *Hub) look(ctx context.Context) {
@@ -181,6 +190,9 @@ func (h *Hub) look(ctx context.Context) {
 		}
 		now, err := h.signature(ctx)
 		if err != nil {
+			if ctx.Err() == nil {
+				h.logger.WarnContext(ctx, "open pages cannot be told of changes", "error", err.Error())
+			}
 			continue
 		}
 		h.mu.Lock()
@@ -193,16 +205,16 @@ func (h *Hub) look(ctx context.Context) {
 	}
 }
 
+// signature asks the server's own counters, which cost the same however large the tables are. They
+// also count what was rolled back: one look too many.
 func (h *Hub) signature(ctx context.Context) (signature, error) {
 	var s signature
 	err := pg.Engine(ctx, h.db, pg.By{}, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `
-select coalesce((select id::text from holds order by id desc limit 1), ''),
-       (select count(*) from holds where state = 'held' and expires_at > clock_timestamp()),
-       (select count(*) from services where ended_at is null),
-       coalesce((select id::text from services order by id desc limit 1), ''),
-       coalesce((select machine_id::text || at::text from machine_events order by at desc limit 1), '')`).
-			Scan(&s.Hold, &s.Live, &s.Active, &s.Service, &s.Machine)
+select (select count(*) from holds where state || '' = 'held' and expires_at > (select clock_timestamp())),
+       (select sum(pg_stat_get_tuples_inserted(t) + pg_stat_get_tuples_updated(t) + pg_stat_get_tuples_deleted(t))::bigint
+          from unnest(array['holds', 'services', 'machines', 'waiting_list', 'rollout_launch', 'org_limits']::regclass[]) t)`).
+			Scan(&s.Live, &s.Writes)
 	})
 	return s, err
 }
