@@ -130,18 +130,19 @@ func (r *run) lock(ctx context.Context, tx pgx.Tx, c candidate, waiting bool) (l
 	if waiting {
 		b.Queue("select 1 from holds where machine_id = $1 and state = 'held' for no key update", c.ID)
 	}
-	b.Queue(`
-select exists (select from holds where machine_id = $1 and state = 'held' and expires_at > clock_timestamp()),
-       exists (select from holds where machine_id = $1 and state = 'held' and expires_at <= clock_timestamp()),
-       exists (select from services where machine_id = $1 and ended_at is null),
-       (select coalesce(sum(greatest(expires_at - created_at, interval '0')), interval '0') from holds
-         where machine_id = $1 and org_id = $2 and created_at > clock_timestamp() - $3::interval) + $4::interval > $5::interval`,
-		c.ID, r.o.OrgID, p.Window, p.Duration, p.Ceiling).QueryRow(func(row pgx.Row) error {
+	b.Queue(selectOccupancy, c.ID, r.o.OrgID, p.Window, p.Duration, p.Ceiling).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&m.live, &m.overdue, &m.service, &m.cooling)
 	})
 	err := pg.Pipeline(ctx, tx, b)
 	return m, err
 }
+
+const selectOccupancy = `
+select exists (select from holds where machine_id = $1 and state = 'held' and expires_at > clock_timestamp()),
+       exists (select from holds where machine_id = $1 and state = 'held' and expires_at <= clock_timestamp()),
+       exists (select from services where machine_id = $1 and ended_at is null),
+       (select coalesce(sum(greatest(expires_at - created_at, interval '0')), interval '0') from holds
+         where machine_id = $1 and org_id = $2 and created_at > clock_timestamp() - $3::interval) + $4::interval > $5::interval`
 
 // ineligible says why a candidate is none any more, or "".
 func (r *run) ineligible(c candidate, m lockedMachine) string {

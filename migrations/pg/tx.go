@@ -39,9 +39,11 @@ func Web(ctx context.Context, db DB, org uuid.UUID, by By, f func(tx pgx.Tx) err
 	return run(ctx, db, "set local role ironhold_web; set local app.org_id = "+quote(org.String())+settings(by), f)
 }
 
-// BeginEngine begins the transaction that Engine runs, for those who commit by themselves.
+// BeginEngine begins the transaction that Engine runs, for those who commit by themselves and probe
+// single rows. Their plans do not read whole tables: plans are kept, and one that was made while a
+// table was empty would be as good as any for that moment and ruinous for the rush that follows.
 func BeginEngine(ctx context.Context, db DB, by By) (pgx.Tx, error) {
-	return begin(ctx, db, "set local role ironhold_engine"+settings(by))
+	return begin(ctx, db, "set local role ironhold_engine; set local enable_seqscan = off"+settings(by))
 }
 
 func run(ctx context.Context, db DB, prologue string, f func(tx pgx.Tx) error) (err error) {
