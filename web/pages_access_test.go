@@ -50,7 +50,7 @@ func TestSessions(t *testing.T) {
 		thief.client.Jar.SetCookies(at, []*http.Cookie{{Name: "session", Value: v, Path: "/"}})
 		thief.get("/holds").outcome(401, "unauthenticated")
 	}
-	// The idle time of a customer.
+	// Signing out everywhere ends sessions that this browser does not know of.
 	b = s.person("Bea", accounts.OrgAdmin, "acme")
 	b.get("/holds").want(200)
 	if err := s.server.Accounts.SignOutEverywhere(t.Context(), by(), userID(t, s, "org-admin-acme@example.com")); err != nil {
