@@ -38,6 +38,7 @@ func Connect(ctx context.Context, url string, o PoolOptions) (*pgxpool.Pool, err
 	}
 	cfg.MaxConnIdleTime = 5 * time.Minute
 	cfg.ConnConfig.Tracer = o.Tracer
+	cfg.AfterConnect = registerUUID
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	p := cfg.ConnConfig.RuntimeParams
 	p["application_name"] = "ironhold " + o.Name
