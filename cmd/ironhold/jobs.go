@@ -71,11 +71,12 @@ func riverCurrent(ctx context.Context, url string) (bool, error) {
 }
 
 // periodic runs at each start too, so that restarts more frequent than the interval do not put it
-// off for ever. Completed jobs do not count as duplicates, unlike River's default.
+// off for ever. Completed jobs do not count as duplicates, unlike River's default, and one that was
+// killed does so for a minute at most.
 func periodic(interval time.Duration, args river.JobArgs) *river.PeriodicJob {
 	opts := &river.InsertOpts{
 		MaxAttempts: 3,
-		UniqueOpts: river.UniqueOpts{ByPeriod: interval, ByState: []rivertype.JobState{
+		UniqueOpts: river.UniqueOpts{ByPeriod: min(interval, time.Minute), ByState: []rivertype.JobState{
 			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
 			rivertype.JobStateRunning, rivertype.JobStateScheduled,
 		}},
