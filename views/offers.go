@@ -8,6 +8,7 @@ import (
 // OffersPage is the catalogue: groups of equal machines that are for sale.
 type OffersPage struct {
 	Form     AskForm
+	Ask      Ask // the filters, to be told in words
 	Faults   []Fault
 	Items    []Offer
 	Total    int // groups that match, on all pages
@@ -53,3 +54,20 @@ func (o Offer) availability(ctx context.Context) (tone, icn, text string) {
 
 // RolloutRefusal says why nothing can be ordered now.
 type RolloutRefusal struct{ Reason, WhoCanChange string }
+
+// filtersOpen shows the form where it is needed; otherwise what was found comes first.
+func (m OffersPage) filtersOpen() bool {
+	return len(m.Faults) > 0 || m.Filtered && len(m.Items) == 0
+}
+
+func (m OffersPage) sorted(column string) bool {
+	state := m.Sorts[column].State
+	return state == "ascending" || state == "descending"
+}
+
+// sortLabel is the key of a column's name.
+func sortLabel(column string) string {
+	return map[string]string{
+		"cores": "offers.col_cpu", "ram": "server.memory", "site": "server.site", "price": "offers.col_price", "free": "offers.col_free",
+	}[column]
+}

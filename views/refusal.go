@@ -141,7 +141,7 @@ func chargedKey(name string) string {
 	switch name {
 	case "hold-converted":
 		return "refusal.charged_before"
-	case "already-yours", "extension-used", "ceiling-reached", "not-withdrawn", "no-substitute", "key-reused":
+	case "limit-reached", "already-yours", "extension-used", "ceiling-reached", "not-withdrawn", "no-substitute", "key-reused":
 		return "refusal.unchanged"
 	case "checking":
 		return "refusal.charged_once"

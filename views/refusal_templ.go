@@ -440,7 +440,7 @@ func refusalActions(r Refusal) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = linkTo(r.ChangeURL, "review.change", false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = linkTo(r.ChangeURL, "refusal.change", false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
