@@ -8,7 +8,7 @@ PKG       ?= ./...
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race bench-quick pg generate verify fmt lint FORCE
+.PHONY: help run build test screenshots race bench-quick pg generate verify fmt lint FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ bin/pgserve: FORCE
 
 test: pg verify ## Run all tests on one PostgreSQL server (PKG and TESTFLAGS narrow it)
 	@bin/pgserve -- $(GO) test -count=1 -timeout 15m $(TESTFLAGS) $(PKG)
+
+screenshots: pg ## Draw every page and state, phone and desk, light and dark, into screenshots/
+	@bin/pgserve -- $(GO) test -count=1 -timeout 15m -run 'TestScreenshots' ./web/browsertest -screenshots "$(CURDIR)/screenshots"
 
 race: pg ## Run the tests with the race detector (needs a C compiler)
 	@bin/pgserve -- $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) $(PKG)
