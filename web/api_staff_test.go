@@ -12,14 +12,14 @@ func TestMachines(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	fixture.Equal(t, s.owner, "A", 3)
-	fixture.Add(t, s.owner, fixture.Machine{Tag: "odd/tag%2f", Site: "HEL1"}, fixture.Machine{Tag: "NEW", Status: "intake"})
+	fixture.Add(t, s.owner, fixture.Machine{Tag: "odd;tag~2f", Site: "HEL1"}, fixture.Machine{Tag: "NEW", Status: "intake"})
 	id := s.held(customer, body{"machine": "A-1"})
 	m := s.do(sales, "GET", "/api/v1/machines/A-1", nil).want(200)
 	if m.text("occupant.kind") != "hold" || m.text("occupant.id") != id || m.text("occupant.org") != "acme" || m.at("occupant.overdue") != false ||
 		m.number("history.#") != 1 || m.text("history.0.event") != "added" || m.text("status") != "ready" {
 		t.Errorf("machine: %s", m.body)
 	}
-	if odd := s.do(sales, "GET", "/api/v1/machines/odd%2Ftag%252f", nil).want(200); odd.text("asset_tag") != "odd/tag%2f" {
+	if odd := s.do(sales, "GET", "/api/v1/machines/odd%3Btag%7E2f", nil).want(200); odd.text("asset_tag") != "odd;tag~2f" {
 		t.Errorf("odd tag: %s", odd.body)
 	}
 	for query, n := range map[string]int{"": 5, "?status=intake": 1, "?site=HEL1": 1, "?q=a-": 3, "?q=%25": 1, "?q=nothing": 0, "?site=nowhere": 0} {
