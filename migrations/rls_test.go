@@ -37,6 +37,7 @@ func twoOrganisations(t *testing.T) (s *scene, ids []uuid.UUID) {
 			`insert into allocation_attempts (id, org_id, actor, idempotency_key, outcome, request) values (gen_random_uuid(), '%[1]s', 'x', 'k', 'none_left', '{}')`,
 			`update org_limits set rollout = 'on', max_holds = 9 where org_id = '%[1]s'`,
 			`insert into waiting_list (org_id, request) values ('%[1]s', '{}')`,
+			`insert into invitations (org_id, email, role, token_hash, expires_at) values ('%[1]s', 'new@%[2]s.example', 'customer', '%[2]s', clock_timestamp())`,
 		} {
 			s.must(fmt.Sprintf(sql, id, slug))
 		}
