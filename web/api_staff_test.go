@@ -22,7 +22,7 @@ func TestMachines(t *testing.T) {
 	if odd := s.do(sales, "GET", "/api/v1/machines/odd%3Btag%7E2f", nil).want(200); odd.text("asset_tag") != "odd;tag~2f" {
 		t.Errorf("odd tag: %s", odd.body)
 	}
-	for query, n := range map[string]int{"": 5, "?status=intake": 1, "?site=HEL1": 1, "?q=a-": 3, "?q=%25": 1, "?q=nothing": 0, "?site=nowhere": 0} {
+	for query, n := range map[string]int{"": 5, "?status=intake": 1, "?site=HEL1": 1, "?q=a-": 3, "?q=%25": 0, "?q=~": 1, "?q=nothing": 0, "?site=nowhere": 0} {
 		if got := s.do(sales, "GET", "/api/v1/machines"+query, nil).want(200).number("items.#"); got != n {
 			t.Errorf("%s: %d machines, want %d", query, got, n)
 		}
