@@ -42,6 +42,7 @@ type Allocator struct {
 	slots   chan struct{}
 	classes atomic.Pointer[catalogue]
 	log     *attemptLog
+	clock   serverClock
 }
 
 // New makes an Allocator over a pool, or over a transaction in tests. Close it.

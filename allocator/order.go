@@ -174,13 +174,17 @@ func (r *run) beforeLocks(ctx context.Context, tx pgx.Tx) (Result, bool, error) 
 	var classID int
 	var prior uuid.UUID
 	b := &pgx.Batch{}
+	sent := time.Now()
 	b.Queue("select clock_timestamp(), version from catalogue_version").QueryRow(func(row pgx.Row) error {
 		var now time.Time
-		err := row.Scan(&now, &version)
-		if r.arrived.IsZero() {
-			r.arrived = now.Add(-time.Since(r.began))
+		if err := row.Scan(&now, &version); err != nil {
+			return err
 		}
-		return err
+		r.a.clock.read(now, sent, time.Now())
+		if r.arrived.IsZero() {
+			r.arrived = r.a.clock.when(r.began)
+		}
+		return nil
 	})
 	b.Queue("select id from holds where org_id = $1 and idempotency_key = $2", r.o.OrgID, r.o.Key).QueryRow(optional(&prior))
 	if r.o.Request.Machine != "" {
