@@ -171,3 +171,31 @@ func TestLaunchDoesNotWaitForOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestHistory(t *testing.T) {
+	_, store, org := setup(t)
+	ctx := t.Context()
+	for _, l := range []string{"on", "25%"} {
+		if _, err := store.SetLaunch(ctx, by, l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.SetOrg(ctx, by, "acme", "off"); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []uuid.UUID{org.ID, {}} {
+		list, err := store.History(ctx, who, 10)
+		if err != nil || len(list) != 3 {
+			t.Fatalf("%d changes, %v", len(list), err)
+		}
+		if c := list[0]; c.OrgSlug != "acme" || c.Before != "inherit" || c.After != "off" || c.Actor != by.Actor || c.At.IsZero() {
+			t.Errorf("newest: %+v", c)
+		}
+		if c := list[1]; c.OrgID != nil || c.Before != "on" || c.After != "25%" {
+			t.Errorf("launch: %+v", c)
+		}
+	}
+	if list, err := store.History(ctx, uuid.New(), 10); err != nil || len(list) != 2 {
+		t.Errorf("another organisation sees %d, %v", len(list), err)
+	}
+}
