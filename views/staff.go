@@ -103,34 +103,6 @@ type Occupant struct {
 	Overdue       bool
 }
 
-// OrgRolloutPage shows and sets the module of an organisation.
-type OrgRolloutPage struct {
-	Org, Setting, Launch, Reason string
-	Effective                    bool
-	ChangedAt                    *time.Time
-	ChangedBy                    string
-	CanSet                       bool
-	Faults                       []Fault
-	Action                       string
-}
-
-// LaunchPage shows and sets the launch.
-type LaunchPage struct {
-	Launch    string // off, opt-in, on or a percentage
-	Percent   string
-	ChangedAt time.Time
-	ChangedBy string
-	Faults    []Fault
-}
-
-func (p LaunchPage) kind() string {
-	switch p.Launch {
-	case "off", "opt-in", "on":
-		return p.Launch
-	}
-	return "percent"
-}
-
 func outcomeText(ctx context.Context, outcome string) string {
 	if key := "outcome." + outcome; i18n.Has(ctx, key) {
 		return t(ctx, key)
