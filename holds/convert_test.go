@@ -189,7 +189,7 @@ func TestSubstituteAndCaps(t *testing.T) {
 	if _, err := b.book.Substitute(t.Context(), actor, holds.Scope{OrgID: org}, hold); err != nil {
 		t.Errorf("substitute at a lowered cap: %v", err)
 	}
-	more := b.machine()
+	more, third := b.machine(), b.machine()
 	for name, sql := range map[string]string{
 		"cancelled earlier": `insert into holds (org_id, machine_id, idempotency_key, expires_at, substitute_of)
 			select org_id, '` + more.String() + `', 'x', expires_at, id from holds where id = '` + hold.String() + `'`,
@@ -197,6 +197,17 @@ func TestSubstituteAndCaps(t *testing.T) {
 			with gone as (update holds set state = 'cancelled' where org_id = '` + org.String() + `' and state = 'held' returning *)
 			insert into holds (org_id, machine_id, idempotency_key, expires_at, substitute_of)
 			select org_id, '` + more.String() + `', 'y', expires_at, substitute_of from gone`,
+		// The place of the hold that was given back is taken by another before it is replaced.
+		"beside an ordinary one": `
+			begin; update org_limits set max_holds = 1, max_machines = 1 where org_id = '` + org.String() + `';
+			update holds set state = 'cancelled' where org_id = '` + org.String() + `' and state = 'held';
+			savepoint nested;
+			insert into holds (org_id, machine_id, idempotency_key, expires_at)
+			values ('` + org.String() + `', '` + more.String() + `', 'o', clock_timestamp() + interval '1 hour');
+			release nested;
+			insert into holds (org_id, machine_id, idempotency_key, expires_at, substitute_of)
+			select org_id, '` + third.String() + `', 'z', expires_at, id from holds where org_id = '` + org.String() + `' and state = 'cancelled'
+			order by closed_at desc nulls first, id desc limit 1`,
 	} {
 		if _, err := b.owner.Exec(t.Context(), sql); pg.Constraint(err) != "org_limits_max_holds" {
 			t.Errorf("%s: %v", name, err)

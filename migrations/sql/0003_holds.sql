@@ -131,6 +131,21 @@ begin
 end $$;
 -- +goose StatementEnd
 
+-- Whether the organisation has a live hold or an active service that began after this transaction
+-- did, by the clock of the history: it may have been counted on the place of a hold that this
+-- transaction cancelled. Asked only where a hold is replaced.
+-- +goose StatementBegin
+create function occupancy_begun_meanwhile(org uuid) returns boolean
+language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+begin
+  return exists (select from holds h join hold_events e on e.hold_id = h.id
+                  where h.org_id = org and h.state = 'held' and h.expires_at > clock_timestamp()
+                    and e.event = 'held' and e.at >= transaction_timestamp())
+      or exists (select from services s join service_events e on e.service_id = s.id
+                  where s.org_id = org and s.ended_at is null and e.event = 'started' and e.at >= transaction_timestamp());
+end $$;
+-- +goose StatementEnd
+
 -- +goose StatementBegin
 create function holds_guard() returns trigger
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -167,7 +182,8 @@ begin
        and exists (select from holds h join hold_events e on e.hold_id = h.id
                     where h.id = new.substitute_of and h.org_id = new.org_id and h.state = 'cancelled'
                       and h.expires_at = new.expires_at and e.event = 'cancelled' and e.xmin = pg_current_xact_id()::xid)
-       and not exists (select from holds where org_id = new.org_id and substitute_of = new.substitute_of) then
+       and not exists (select from holds where org_id = new.org_id and substitute_of = new.substitute_of)
+       and not occupancy_begun_meanwhile(new.org_id) then
       return new;
     end if;
     -- Statements of their own after the lock: joined with it they would count on an older snapshot.
@@ -209,6 +225,41 @@ end $$;
 create trigger holds_guard before insert or update of state, machine_id, org_id, expires_at
   on holds for each row execute function holds_guard();
 
+-- What was agreed stays agreed: under another key the order would get a second hold, and the price
+-- is the one that was shown.
+-- +goose StatementBegin
+create function holds_frozen() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  raise exception 'hold % keeps its id, key, request, price and terms', old.id
+    using errcode = 'check_violation', constraint = 'holds_frozen';
+end $$;
+-- +goose StatementEnd
+
+create trigger holds_frozen before update of id, idempotency_key, request_hash, request, price_month_minor, setup_minor,
+  currency, terms, substitute_of on holds for each row
+  when ((new.id, new.idempotency_key, new.request_hash, new.request, new.price_month_minor, new.setup_minor, new.currency,
+         new.terms, new.substitute_of)
+        is distinct from
+        (old.id, old.idempotency_key, old.request_hash, old.request, old.price_month_minor, old.setup_minor, old.currency,
+         old.terms, old.substitute_of))
+  execute function holds_frozen();
+
+-- A service ends when the database is told: with an end that lies before the last wipe the machine
+-- would be sold as the customer left it, and with one that is yet to come it would be in use
+-- without being counted.
+-- +goose StatementBegin
+create function services_end_now(asked timestamptz) returns timestamptz
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+begin
+  if asked > clock_timestamp() then
+    raise exception 'a service cannot have ended at %, which is yet to come', asked
+      using errcode = 'check_violation', constraint = 'services_ended_at_past';
+  end if;
+  return clock_timestamp();
+end $$;
+-- +goose StatementEnd
+
 -- +goose StatementBegin
 create function services_guard() returns trigger
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -225,11 +276,16 @@ begin
         using errcode = 'check_violation', constraint = 'services_end_once';
     end if;
     perform occupancy_isolation();
+    if old.ended_at is null and new.ended_at is not null then
+      new.ended_at := services_end_now(new.ended_at);
+    end if;
     return new;
   end if;
 
   perform occupancy_isolation();
-  if new.ended_at is null then
+  if new.ended_at is not null then
+    new.ended_at := services_end_now(new.ended_at);
+  else
     perform occupancy_lock_org(new.org_id);
     perform occupancy_take_machine(new.machine_id);
   end if;
@@ -346,6 +402,10 @@ begin
     if new.status = 'in_service' then
       raise exception 'a machine comes into service by a sale, not by intake'
         using errcode = 'check_violation', constraint = 'machines_status_facts';
+    end if;
+    if new.wiped_at > clock_timestamp() then
+      raise exception 'machine % cannot have been wiped at %, which is yet to come', new.asset_tag, new.wiped_at
+        using errcode = 'check_violation', constraint = 'machines_wiped_at_past';
     end if;
     return new;
   end if;
