@@ -153,9 +153,9 @@ func (a *Allocator) fasterThanLook(ctx context.Context, tx pgx.Tx, t *Attempt) (
 		return nil, err
 	}
 	var classes []int
-	for i := range cat.classes {
-		if fits(&r, &cat.classes[i].Spec) {
-			classes = append(classes, cat.classes[i].ID)
+	for _, c := range cat.byPrice {
+		if fits(&r, &c.Spec) {
+			classes = append(classes, c.ID)
 		}
 	}
 	rows, err := tx.Query(ctx, "select "+fasterColumns+`

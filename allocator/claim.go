@@ -203,14 +203,14 @@ func (r *run) unstep() { r.walk = r.walk[:len(r.walk)-1] }
 // freeze is why this machine: in a month every machine stands differently, and it could not be
 // worked out again.
 func (r *run) freeze(c candidate, next *candidate, freed *uuid.UUID) Decision {
-	won := r.look.ranked[c.at]
+	won := r.look.ranked.done[c.at]
 	d := Decision{Version: Version, Rank: len(r.walk), Eligible: r.seen, Skipped: r.skipped, Lost: r.lost, Changed: r.changed,
 		Overdue: freed, ClassID: c.ClassID, Over: won.over}
 	switch {
 	case r.o.Request.Machine != "":
 		d.Rule = "exact_machine"
 	case next != nil:
-		second := r.look.ranked[next.at]
+		second := r.look.ranked.done[next.at]
 		d.Rule = decidingRule(won, second)
 		d.RunnerUp = &RunnerUp{AssetTag: next.AssetTag, PriceMonthMinor: second.class.PriceMonthMinor, Over: second.over}
 	case len(r.walk) > 1:

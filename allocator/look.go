@@ -23,7 +23,7 @@ type candidate struct {
 // which machines it has tried.
 type looker struct {
 	org    uuid.UUID
-	ranked []ranked
+	ranked *ranking
 	start  int32 // the lot drawn
 	only   *uuid.UUID
 	policy struct{ window, granted, ceiling time.Duration }
@@ -63,7 +63,7 @@ select m.id, m.asset_tag, c.class_id, c.at
 // as many, since most orders are served by their best classes.
 const firstChunk = 8
 
-func (a *Allocator) newLooker(org uuid.UUID, r []ranked, only *uuid.UUID) *looker {
+func (a *Allocator) newLooker(org uuid.UUID, r *ranking, only *uuid.UUID) *looker {
 	l := &looker{org: org, ranked: r, only: only, start: rand.Int32N(math.MaxInt32), tried: []uuid.UUID{}}
 	l.policy.window, l.policy.granted, l.policy.ceiling = a.opt.Policy.Window, a.opt.Policy.Duration, a.opt.Policy.Ceiling
 	return l
@@ -74,10 +74,13 @@ func (a *Allocator) newLooker(org uuid.UUID, r []ranked, only *uuid.UUID) *looke
 func (l *looker) look(ctx context.Context, tx pgx.Tx, n int) ([]candidate, error) {
 	var out []candidate
 	size := firstChunk
-	for from := 0; from < len(l.ranked) && len(out) < n; {
-		to := min(from+size, len(l.ranked))
+	for from := 0; len(out) < n; {
+		to := l.ranked.upTo(from + size)
+		if to == from {
+			break
+		}
 		// Never split equals: they are one pool.
-		for to < len(l.ranked) && l.ranked[to].rank == l.ranked[to-1].rank {
+		for to < len(l.ranked.done) && l.ranked.done[to].rank == l.ranked.done[to-1].rank {
 			to++
 		}
 		found, err := l.probe(ctx, tx, from, to, n-len(out))
@@ -93,8 +96,8 @@ func (l *looker) look(ctx context.Context, tx pgx.Tx, n int) ([]candidate, error
 func (l *looker) probe(ctx context.Context, tx pgx.Tx, from, to, n int) ([]candidate, error) {
 	ids, ranks, at := make([]int32, 0, to-from), make([]int32, 0, to-from), make([]int32, 0, to-from)
 	for i := from; i < to; i++ {
-		ids = append(ids, int32(l.ranked[i].class.ID))
-		ranks = append(ranks, int32(l.ranked[i].rank))
+		ids = append(ids, int32(l.ranked.done[i].class.ID))
+		ranks = append(ranks, int32(l.ranked.done[i].rank))
 		at = append(at, int32(i))
 	}
 	rows, err := tx.Query(ctx, findCandidates, ids, ranks, at, l.start, l.only, l.tried, l.org,

@@ -117,7 +117,7 @@ func fold(r *Request, gs []group, cat *catalogue) []Offer {
 	byClass := map[int]*Offer{}
 	for i := range gs {
 		g := &gs[i]
-		class := cat.byID[g.ClassID]
+		class := cat.class(g.ClassID)
 		if class == nil || g.Status == string(fleet.Retired) || !fits(r, &class.Spec) {
 			continue
 		}

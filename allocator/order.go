@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"ironhold/fleet"
 	"ironhold/holds"
 	"ironhold/migrations/pg"
 )
@@ -216,12 +217,12 @@ func (r *run) beforeLocks(ctx context.Context, tx pgx.Tx) (Result, bool, error) 
 	if err != nil {
 		return Result{}, false, err
 	}
-	var fit []ranked
-	switch {
-	case r.o.Request.Machine == "":
-		fit = rankClasses(&r.o.Request, cat.classes)
-	case cat.byID[classID] != nil && fits(&r.o.Request, &cat.byID[classID].Spec):
-		fit = []ranked{{class: cat.byID[classID], over: overFulfilment(&r.o.Request, &cat.byID[classID].Spec)}}
+	fit := rankClasses(&r.o.Request, cat.byPrice)
+	if r.o.Request.Machine != "" {
+		fit = &ranking{request: &r.o.Request}
+		if c := cat.class(classID); c != nil {
+			fit.rest = []*fleet.Class{c}
+		}
 	}
 	r.look = r.a.newLooker(r.o.OrgID, fit, r.machine)
 	return Result{}, false, nil

@@ -14,30 +14,45 @@ type ranked struct {
 	rank  int // equal for classes of equal price and over-fulfilment, 0 is best
 }
 
-// rankClasses lists the classes that fit, best first: the lower price, then the lesser
+// ranking lists the classes that fit, best first: the lower price, then the lesser
 // over-fulfilment, so that big machines are kept for those who need them. What remains equal goes
-// by lot.
-func rankClasses(r *Request, classes []fleet.Class) []ranked {
-	var out []ranked
-	for i := range classes {
-		if c := &classes[i]; fits(r, &c.Spec) {
-			out = append(out, ranked{class: c, over: overFulfilment(r, &c.Spec)})
+// by lot. It is worked out as far as somebody asks, price by price: most orders are served by the
+// first, and an auction fleet has nearly as many classes as machines.
+type ranking struct {
+	request *Request
+	rest    []*fleet.Class // not looked at yet, by price
+	done    []ranked
+}
+
+func rankClasses(r *Request, byPrice []*fleet.Class) *ranking {
+	return &ranking{request: r, rest: byPrice}
+}
+
+// upTo works the list out until it has n classes or all, and returns how many of these there are.
+// Classes of equal price are always listed together.
+func (k *ranking) upTo(n int) int {
+	for len(k.done) < n && len(k.rest) > 0 {
+		price, from := k.rest[0].PriceMonthMinor, len(k.done)
+		for len(k.rest) > 0 && k.rest[0].PriceMonthMinor == price {
+			if c := k.rest[0]; fits(k.request, &c.Spec) {
+				k.done = append(k.done, ranked{class: c, over: overFulfilment(k.request, &c.Spec)})
+			}
+			k.rest = k.rest[1:]
+		}
+		group := k.done[from:]
+		slices.SortFunc(group, func(a, b ranked) int {
+			return cmp.Or(cmp.Compare(a.over, b.over), cmp.Compare(a.class.ID, b.class.ID))
+		})
+		for i := range group {
+			switch {
+			case i > 0 && group[i].over == group[i-1].over:
+				group[i].rank = group[i-1].rank
+			case from+i > 0:
+				group[i].rank = k.done[from+i-1].rank + 1
+			}
 		}
 	}
-	slices.SortFunc(out, func(a, b ranked) int {
-		return cmp.Or(
-			cmp.Compare(a.class.PriceMonthMinor, b.class.PriceMonthMinor),
-			cmp.Compare(a.over, b.over),
-			cmp.Compare(a.class.ID, b.class.ID),
-		)
-	})
-	for i := 1; i < len(out); i++ {
-		out[i].rank = out[i-1].rank
-		if out[i].class.PriceMonthMinor != out[i-1].class.PriceMonthMinor || out[i].over != out[i-1].over {
-			out[i].rank++
-		}
-	}
-	return out
+	return min(n, len(k.done))
 }
 
 // overFulfilment measures how much more a configuration has than was asked for, in points: a core

@@ -95,7 +95,7 @@ func explain(r *Request, gs []group, cat *catalogue) (surveyed, error) {
 	var misses missSet
 	for i := range gs {
 		g := &gs[i]
-		class := cat.byID[g.ClassID]
+		class := cat.class(g.ClassID)
 		if class == nil {
 			return surveyed{}, fmt.Errorf("survey: class %d is not in the catalogue", g.ClassID)
 		}
@@ -212,7 +212,7 @@ func (a *Allocator) SurveyMachines(ctx context.Context, org uuid.UUID, r Request
 			return err
 		}
 		for _, m := range list {
-			class := cat.byID[m.ClassID]
+			class := cat.class(m.ClassID)
 			if class == nil {
 				return errors.New("survey: a class is not in the catalogue")
 			}
