@@ -88,7 +88,7 @@ func (s Server) drives(ctx context.Context) []string {
 	})
 	var out []string
 	for _, d := range kinds {
-		text := i18n.Size(ctx, d.GB) + "\u00a0" + t(ctx, "drive."+d.Kind)
+		text := i18n.Size(ctx, d.GB) + " " + t(ctx, "drive."+d.Kind)
 		if count[d] > 1 {
 			text = strconv.Itoa(count[d]) + "\u00a0×\u00a0" + text
 		}
