@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"ironhold/views/i18n"
 )
 
 // From the sign-in to the confirmation with the keyboard alone, the focus always to be seen.
@@ -137,7 +139,7 @@ func TestPreferences(t *testing.T) {
 	t.Parallel()
 	v := begin(t, customer, Options{})
 	v.WithoutScripts()
-	v.Language("de-DE,de;q=0.9")
+	v.Language("de-DE,de")
 	v.Go("/offers?min_ram_gb=128")
 	lang := func() string { return Eval[string](v.Tab, `document.documentElement.lang`) }
 	if lang() != "de" {
@@ -196,4 +198,29 @@ func TestSortIsInTheAddress(t *testing.T) {
 	if !strings.Contains(first, "€249.00") {
 		t.Errorf("the dearest is not first: %s", first)
 	}
+}
+
+// Texts that are a third longer, with letters that need room, break no layout.
+func TestLongTexts(t *testing.T) {
+	t.Parallel()
+	v := begin(t, customer, Options{})
+	v.Cookie("language", i18n.Pseudo)
+	look := func(page string, show func()) {
+		t.Helper()
+		show()
+		for _, size := range []Size{Desktop, Narrow} {
+			v.Size(size)
+			v.fits()
+		}
+		if lang := Eval[string](v.Tab, `document.documentElement.lang`); lang == "en" || lang == "de" {
+			t.Errorf("%s is in %q", page, lang)
+		}
+	}
+	for _, page := range []string{"/", "/offers", "/offers?min_ram_gb=1024", "/order", "/order?step=match&min_ram_gb=64", "/help", "/holds", "/account"} {
+		look(page, func() { v.Go(page) })
+	}
+	look("the hold", func() { v.order("min_ram_gb", "64") })
+	look("the confirmation", func() { v.Follow(func() { v.Click(`a[href$="/confirm"]`) }) })
+	look("the service", func() { v.Follow(func() { v.Click(`form[action$="/confirm"] button`) }) })
+	look("none left", func() { v.order("min_ram_gb", "256", "max_price", "200") })
 }

@@ -61,7 +61,7 @@ func (tab *Tab) TimeZone(name string) {
 	call(tab, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
 }
 
-// Language is what the browser asks for.
+// Language is what the browser asks for: tags in the order of preference, without weights.
 func (tab *Tab) Language(tag string) {
 	tab.t.Helper()
 	agent := Eval[string](tab, `navigator.userAgent`)

@@ -67,7 +67,10 @@ func TestPages(t *testing.T) {
 				v.Axe("phone, dark")
 				v.Scheme("light")
 				v.Axe("phone, light", "color-contrast")
+				v.fits()
 				v.Size(Narrow)
+				v.fits()
+				v.Size(Desktop)
 				v.fits()
 			})
 		}
@@ -100,8 +103,12 @@ func (s state) check(v *visit) {
 	if n := facts["primary"]; n != "0" && n != "1" {
 		v.t.Errorf("%s primary actions on one page", n)
 	}
-	if facts["lang"] == "" {
-		v.t.Error("the page does not say its language")
+	lang := "en"
+	if strings.HasPrefix(s.name, "german-") {
+		lang = "de"
+	}
+	if facts["lang"] != lang {
+		v.t.Errorf("language %q, want %q", facts["lang"], lang)
 	}
 }
 
@@ -135,6 +142,7 @@ func TestScreenshots(t *testing.T) {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
 				v := s.enter(t, l)
+				v.Media("prefers-reduced-motion", "reduce") // colours change at once
 				for _, size := range []Size{Desktop, Phone} {
 					v.Size(size)
 					for _, scheme := range []string{"light", "dark"} {

@@ -208,6 +208,12 @@ func (tab *Tab) SignIn(email string) {
 	}
 }
 
+// Cookie sets a cookie of the site.
+func (tab *Tab) Cookie(name, value string) {
+	tab.t.Helper()
+	call(tab, network.SetCookie, network.SetCookieParams{Name: name, Value: value, URL: tab.site.URL + "/"})
+}
+
 // SignInByForm signs in as a person does.
 func (tab *Tab) SignInByForm(email string) {
 	tab.t.Helper()

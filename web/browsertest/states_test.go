@@ -308,7 +308,7 @@ var states = []state{
 // over is true when a page says by itself that the deadline has passed.
 const over = `(e => e && e.checkVisibility())(document.querySelector('[data-phase="over"]'))`
 
-func (v *visit) german() { v.Language("de-DE,de;q=0.9") }
+func (v *visit) german() { v.Language("de-DE,de") }
 
 func (v *visit) off() {
 	v.t.Helper()
