@@ -1,5 +1,10 @@
 package accounts
 
+import (
+	"fmt"
+	"time"
+)
+
 // Invalid says which value was not accepted and what is allowed.
 type Invalid struct {
 	Field   string // as the API and the commands spell it: "email", "max_holds", ...
@@ -31,3 +36,63 @@ func signInRefused() error {
 func tokenRefused() error {
 	return &Unauthenticated{Message: "the token is unknown or revoked"}
 }
+
+// TooManyTries says that an address had too many wrong passwords; it says so whether or not
+// somebody has that address.
+type TooManyTries struct {
+	Until time.Time     // by the database's clock
+	Wait  time.Duration // from now until then
+}
+
+func (e *TooManyTries) Error() string {
+	return fmt.Sprintf("too many wrong passwords; wait %s", e.Wait.Round(time.Second))
+}
+
+// PasswordRefused says which of the two passwords of a change was not accepted; both may be.
+type PasswordRefused struct {
+	Old bool  // it is not the present one
+	New error // an *Invalid or a *WeakPassword
+}
+
+func (e *PasswordRefused) Error() string {
+	switch {
+	case e.Old && e.New != nil:
+		return "the present password is wrong, and " + e.New.Error()
+	case e.New != nil:
+		return e.New.Error()
+	}
+	return "the present password is wrong"
+}
+
+// MemberRefused says why a member was not changed.
+type MemberRefused struct{ Why MemberReason }
+
+// MemberReason is one of the reasons of MemberRefused.
+type MemberReason string
+
+// The reasons.
+const (
+	LastAdmin  MemberReason = "last_admin"  // the organisation would have no administrator
+	Yourself   MemberReason = "yourself"    // nobody takes their own rights away
+	IsDisabled MemberReason = "is_disabled" // a link would be of no use
+	IsMember   MemberReason = "is_member"   // is in the organisation already
+	TooMany    MemberReason = "too_many"    // open invitations or tokens
+)
+
+func (e *MemberRefused) Error() string { return "refused: " + string(e.Why) }
+
+// LinkEnded says why a one-use link cannot be used any more.
+type LinkEnded struct{ Why LinkEnd }
+
+// LinkEnd is one of the ends of a one-use link.
+type LinkEnd string
+
+// The ends.
+const (
+	LinkUnknown LinkEnd = "unknown" // never made, or not copied whole
+	LinkUsed    LinkEnd = "used"
+	LinkExpired LinkEnd = "expired"
+	LinkRevoked LinkEnd = "revoked" // also by a newer one
+)
+
+func (e *LinkEnded) Error() string { return "the link is " + string(e.Why) }

@@ -84,29 +84,34 @@ func newPHC() phc {
 // hash makes the string that is stored.
 func (d *Directory) hash(ctx context.Context, password string) (string, error) {
 	h := newPHC()
-	err := d.derive(ctx, h, password, func(key []byte) { h.key = key })
+	err := d.inTurn(ctx, func() error {
+		h.key = h.derive(password)
+		return nil
+	})
 	return h.String(), err
 }
 
-// matches takes the same time whether stored is a hash or nothing at all.
-func (d *Directory) matches(ctx context.Context, stored, password string) (bool, error) {
+// matches takes the same time whether stored is a hash or nothing at all. The caller has its turn.
+func matches(stored, password string) bool {
 	h, ok := parsePHC(stored)
 	if !ok {
 		h = newPHC()
 		_, _ = rand.Read(h.key) // a key that no password has
 	}
-	equal := 0
-	err := d.derive(ctx, h, password, func(key []byte) { equal = subtle.ConstantTimeCompare(key, h.key) })
-	return ok && equal == 1, err
+	return subtle.ConstantTimeCompare(h.derive(password), h.key) == 1 && ok
 }
 
-func (d *Directory) derive(ctx context.Context, h phc, password string, use func(key []byte)) error {
+func (h phc) derive(password string) []byte {
+	return argon2.IDKey([]byte(normalPassword(password)), h.salt, h.time, h.memory, h.threads, uint32(len(h.key))) //nolint:gosec // 16 to 64
+}
+
+// inTurn runs f when one of the places for password checks is free.
+func (d *Directory) inTurn(ctx context.Context, f func() error) error {
 	select {
 	case d.hashing <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("password checks are all in use: %w", ctx.Err())
 	}
 	defer func() { <-d.hashing }()
-	use(argon2.IDKey([]byte(normalPassword(password)), h.salt, h.time, h.memory, h.threads, uint32(len(h.key)))) //nolint:gosec // 16 to 64
-	return nil
+	return f()
 }

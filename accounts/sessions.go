@@ -14,10 +14,13 @@ import (
 )
 
 // Keys of the session's values that the store copies into columns. The first holds the id of the
-// person as a string, and makes "sign out everywhere" and disabling work: set it at sign-in.
+// person as a string, and makes "sign out everywhere" and disabling work: set it at sign-in. The
+// second names the session where it is shown; set a new one whenever the token is renewed.
 const (
-	SessionUserKey  = "user_id"
-	SessionAgentKey = "user_agent"
+	SessionUserKey    = "user_id"
+	SessionIDKey      = "session_id"
+	SessionAgentKey   = "user_agent"
+	SessionNetworkKey = "network"
 )
 
 // SessionStore keeps browser sessions in the table sessions, for scs. Let the manager hash its
@@ -54,25 +57,40 @@ func (s *SessionStore) CommitCtx(ctx context.Context, token string, data []byte,
 	if err != nil {
 		return fmt.Errorf("session data: %w", err)
 	}
-	var user *uuid.UUID
-	if text, ok := values[SessionUserKey].(string); ok && text != "" {
-		id, err := uuid.Parse(text)
-		if err != nil {
-			return fmt.Errorf("session value %s: %w", SessionUserKey, err)
-		}
-		user = &id
+	user, err := idOf(values, SessionUserKey)
+	if err != nil {
+		return err
+	}
+	id, err := idOf(values, SessionIDKey)
+	if err != nil {
+		return err
 	}
 	agent, _ := values[SessionAgentKey].(string)
+	network, _ := values[SessionNetworkKey].(string)
 	return pg.Engine(ctx, s.db, pg.By{}, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
-			insert into sessions as s (token, user_id, data, expiry, user_agent)
-			values (@token, @user, @data, clock_timestamp() + make_interval(secs => @left), @agent)
+			insert into sessions as s (token, id, user_id, data, expiry, user_agent, network)
+			values (@token, coalesce(@id, ironhold_uuid_v7()), @user, @data, clock_timestamp() + make_interval(secs => @left), @agent, @network)
 			on conflict (token) do update
 			   set data = excluded.data, user_id = excluded.user_id, expiry = excluded.expiry, last_seen_at = clock_timestamp()
 			 where s.expiry > clock_timestamp()`,
-			pgx.StrictNamedArgs{"token": token, "user": user, "data": data, "left": time.Until(expiry).Seconds(), "agent": agent})
+			pgx.StrictNamedArgs{
+				"token": token, "id": id, "user": user, "data": data, "left": time.Until(expiry).Seconds(), "agent": agent, "network": network,
+			})
 		return err
 	})
+}
+
+func idOf(values map[string]any, key string) (*uuid.UUID, error) {
+	text, _ := values[key].(string)
+	if text == "" {
+		return nil, nil //nolint:nilnil // a session of nobody
+	}
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("session value %s: %w", key, err)
+	}
+	return &id, nil
 }
 
 // DeleteCtx ends a session.
@@ -83,12 +101,16 @@ func (s *SessionStore) DeleteCtx(ctx context.Context, token string) error {
 	})
 }
 
-// DeleteExpired removes sessions that ended more than an hour ago and tells how many.
+// DeleteExpired removes sessions that ended more than an hour ago and tells how many; with them go
+// the counts of failed sign-ins that matter no more.
 func (s *SessionStore) DeleteExpired(ctx context.Context) (int64, error) {
 	var n int64
 	err := pg.Engine(ctx, s.db, pg.By{Actor: "session-cleaner"}, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, "delete from sessions where expiry < clock_timestamp() - interval '1 hour'")
-		n = tag.RowsAffected()
+		if n = tag.RowsAffected(); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "delete from sign_in_failures where since < clock_timestamp() - make_interval(secs => $1)", failureWindow.Seconds())
 		return err
 	})
 	return n, err

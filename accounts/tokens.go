@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -42,15 +41,49 @@ func (d *Directory) AddToken(ctx context.Context, by pg.By, name string, role Ro
 	if err := first(err, checkOrgOfRole(role, orgSlug)); err != nil {
 		return "", err
 	}
-	var secret [tokenBytes]byte
-	_, _ = rand.Read(secret[:]) // never fails, by its contract
-	token := tokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:])
+	token := newToken()
 	err = pg.Engine(ctx, d.db, by, func(tx pgx.Tx) error {
 		org, err := orgOf(ctx, tx, orgSlug)
 		if err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, "insert into api_tokens (org_id, name, role, hash) values ($1, $2, $3, $4)", org, name, role, tokenHash(token))
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return token, nil
+}
+
+func newToken() string {
+	secret, _ := newSecret()
+	return tokenPrefix + secret
+}
+
+// AddOrgToken is AddToken for an organisation's own administrator: a token of the organisation, with
+// one of its roles, and not more than may be in use.
+func (d *Directory) AddOrgToken(ctx context.Context, by pg.By, org uuid.UUID, name string, role Role) (string, error) {
+	name, err := cleanName(name)
+	if err == nil && role != Customer && role != OrgAdmin {
+		err = &Invalid{"role", "must be customer or org-admin"}
+	}
+	if err != nil {
+		return "", err
+	}
+	token := newToken()
+	err = pg.Engine(ctx, d.db, by, func(tx pgx.Tx) error {
+		if err := lockOrg(ctx, tx, org); err != nil {
+			return err
+		}
+		used := 0
+		if err := tx.QueryRow(ctx, "select count(*) from api_tokens where org_id = $1 and revoked_at is null", org).Scan(&used); err != nil {
+			return err
+		}
+		if used >= maxTokens {
+			return &MemberRefused{TooMany}
+		}
+		_, err := tx.Exec(ctx, "insert into api_tokens (org_id, name, role, hash) values ($1, $2, $3, $4)", org, name, role, tokenHash(token))
 		return err
 	})
 	if err != nil {

@@ -124,7 +124,7 @@ func (d *Directory) SignOutEverywhere(ctx context.Context, by pg.By, userID uuid
 	return d.changeUser(ctx, by, userID, "select from users where id = $1 for no key update")
 }
 
-// changeUser runs one statement with the person's id as $1, and ends their sessions.
+// changeUser runs one statement with the person's id as $1, and ends their sessions and open links.
 func (d *Directory) changeUser(ctx context.Context, by pg.By, userID uuid.UUID, sql string, args ...any) error {
 	return pg.Engine(ctx, d.db, by, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, sql, append([]any{userID}, args...)...)
@@ -133,6 +133,9 @@ func (d *Directory) changeUser(ctx context.Context, by pg.By, userID uuid.UUID, 
 		}
 		if tag.RowsAffected() == 0 {
 			return &NotFound{"user", userID.String()}
+		}
+		if err := revokeResets(ctx, tx, userID); err != nil {
+			return err
 		}
 		return endSessions(ctx, tx, userID)
 	})
