@@ -16,9 +16,10 @@ import (
 	"ironhold/holds"
 	"ironhold/holds/invariants"
 	"ironhold/rollout"
+	"ironhold/web/live"
 )
 
-// Config is what the server is built from. All fields but the last three are required.
+// Config is what the server is built from. The fields up to Logger are required.
 type Config struct {
 	Accounts   *accounts.Directory
 	Rollout    *rollout.Store
@@ -29,9 +30,10 @@ type Config struct {
 	DB         *pgxpool.Pool // for readiness and sessions
 	Logger     *slog.Logger
 
-	Secure    bool   // https in front: Secure cookies and HSTS
-	OrderRate int    // orders per token or person and minute; 0 for no throttle
-	BaseURL   string // https://portal.example, for absolute links; "" for none
+	Live      *live.Hub // tells open pages of changes; nil: they poll
+	Secure    bool      // https in front: Secure cookies and HSTS
+	OrderRate int       // orders per token or person and minute; 0 for no throttle
+	BaseURL   string    // https://portal.example, for absolute links; "" for none
 }
 
 func (c Config) check() error {

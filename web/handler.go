@@ -75,7 +75,7 @@ func (s *server) admit(w http.ResponseWriter, r *http.Request, rt route, limit i
 func (s *server) authenticate(r *http.Request, rt route) error {
 	info := request.From(r.Context())
 	if !rt.api {
-		actor, ok, err := s.sessionActor(r)
+		actor, ok, err := s.sessionActor(r, rt.passive || digestAsked(r))
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *server) failOutside(w http.ResponseWriter, r *http.Request, p *problem.
 	}
 	s.withSession(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := request.From(r.Context())
-		if actor, ok, err := s.sessionActor(r); err == nil {
+		if actor, ok, err := s.sessionActor(r, false); err == nil {
 			info.Actor, info.Known = actor, ok
 		}
 		s.fail(w, r, false, p)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -35,8 +36,8 @@ func (s *server) accessLog(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now() //nolint:forbidigo // a duration for the log
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-		defer func() {
-			info := request.From(r.Context())
+		info := request.From(r.Context())
+		info.Log = sync.OnceFunc(func() {
 			attrs := []slog.Attr{
 				slog.String("request_id", info.ID), slog.String("method", r.Method), slog.String("path", r.URL.Path),
 				slog.String("route", info.Route), slog.Int("status", ww.Status()), slog.Int("bytes", ww.BytesWritten()),
@@ -49,7 +50,8 @@ func (s *server) accessLog(next http.Handler) http.Handler {
 				attrs = append(attrs, slog.String("problem", info.Problem))
 			}
 			s.Logger.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
-		}()
+		})
+		defer info.Log()
 		next.ServeHTTP(ww, r)
 	})
 }

@@ -23,6 +23,7 @@ import (
 // pages holds what the page handlers share.
 type pages struct {
 	sessions *scs.SessionManager
+	streams  streams
 
 	// What the forms offer to choose from changes rarely; see choices.
 	mu      sync.Mutex

@@ -60,7 +60,7 @@ func (s *server) showHold(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, views.Hold(m))
+	return s.renderHold(w, r, m, views.Hold(m))
 }
 
 // holdPage is the whole model of a hold's page.
@@ -159,11 +159,7 @@ func (s *server) holdClock(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(struct {
-		Now      string `json:"now"`
-		Deadline string `json:"deadline"`
-		State    string `json:"state"`
-	}{i18n.ISO(h.Now), i18n.ISO(h.ExpiresAt), string(h.Shown())})
+	return json.NewEncoder(w).Encode(holdNews(h))
 }
 
 // backToHold serves those who reload the answer of a step.
@@ -242,7 +238,7 @@ func (s *server) confirmForm(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, views.Confirm(m))
+	return s.renderHold(w, r, m, views.Confirm(m))
 }
 
 func (s *server) confirmHold(w http.ResponseWriter, r *http.Request) error {
@@ -332,7 +328,7 @@ func (s *server) listHolds(w http.ResponseWriter, r *http.Request) error {
 		last = list[listRows-1].ID
 	}
 	m.First, m.Next = pageLinks("/holds", "state", state, after != uuid.Nil, last)
-	return s.render(w, r, http.StatusOK, views.Holds(m))
+	return s.renderLive(w, r, "list", m.Items, views.Holds(m))
 }
 
 // pageLinks lead to the start of a list, when this is not it, and to the next page, if any.

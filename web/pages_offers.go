@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -71,7 +72,9 @@ func (s *server) offers(w http.ResponseWriter, r *http.Request) error {
 		}
 		m.Items = append(m.Items, shown)
 	}
-	return s.render(w, r, http.StatusOK, views.Offers(m))
+	shown := m
+	shown.AsOf, shown.Form, shown.Sorts = time.Time{}, views.AskForm{}, nil
+	return s.renderLive(w, r, "stock", shown, views.Offers(m))
 }
 
 // sound is the request without what is wrong with it, and all that is wrong.

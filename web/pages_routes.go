@@ -18,6 +18,7 @@ func (s *server) pageRoutes() []route {
 	}
 	public := func(rt route) route { rt.public = true; return rt }
 	begins := func(rt route) route { rt.begins = true; return rt }
+	passive := func(rt route) route { rt.passive = true; return rt }
 	return append([]route{
 		public(get(static.Prefix+"*", "", s.serveStatic)),
 		public(get("/", "", s.home)),
@@ -28,6 +29,7 @@ func (s *server) pageRoutes() []route {
 		public(get("/help", "", s.help)),
 		public(get("/problems/{name}", "", s.explain)),
 		get("/account", signedIn, s.account),
+		passive(get("/events", signedIn, s.events)),
 
 		get("/offers", accounts.SeeOffers, s.offers),
 		get("/order", signedIn, s.orderForm),
@@ -36,7 +38,7 @@ func (s *server) pageRoutes() []route {
 
 		get("/holds", accounts.SeeHolds, s.listHolds),
 		get("/holds/{id}", accounts.SeeHolds, s.showHold),
-		get("/holds/{id}/clock", accounts.SeeHolds, s.holdClock),
+		passive(get("/holds/{id}/clock", accounts.SeeHolds, s.holdClock)),
 		get("/holds/{id}/extend", accounts.SeeHolds, s.backToHold),
 		get("/holds/{id}/cancel", accounts.SeeHolds, s.backToHold),
 		get("/holds/{id}/substitute", accounts.SeeHolds, s.backToHold),

@@ -47,7 +47,7 @@ func (s *server) listServices(w http.ResponseWriter, r *http.Request) error {
 		last = list[listRows-1].ID
 	}
 	m.First, m.Next = pageLinks("/services", "", "", after != uuid.Nil, last)
-	return s.render(w, r, http.StatusOK, views.Services(m))
+	return s.renderLive(w, r, "list", m.Items, views.Services(m))
 }
 
 func (s *server) showService(w http.ResponseWriter, r *http.Request) error {

@@ -29,7 +29,7 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, views.Home(m))
+	return s.renderLive(w, r, "page", m, views.Home(m))
 }
 
 // homeRows bounds what the start page counts and shows.

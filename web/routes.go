@@ -22,6 +22,7 @@ type route struct {
 	public   bool              // anyone, signed in or not
 	begins   bool              // may begin a hold: throttled
 	api      bool              // bearer token and JSON; otherwise session and pages
+	passive  bool              // asked by scripts on their own: keeps no session awake
 	maxBody  int64             // bytes; 0 for the default
 	handle   handler
 }

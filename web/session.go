@@ -70,21 +70,40 @@ func (s *server) withSession(next http.Handler) http.Handler {
 	})
 }
 
-// sessionActor is who is signed in; false when nobody is. The person is read anew each time, so
-// that a change of role or a disabled account counts at once.
-func (s *server) sessionActor(r *http.Request) (accounts.Actor, bool, error) {
+// sessionActor is who is signed in; false when nobody is. What a script asks by itself (passive)
+// does not keep a session awake.
+func (s *server) sessionActor(r *http.Request, passive bool) (accounts.Actor, bool, error) {
 	ctx := r.Context()
 	if !hasSession(ctx) {
 		return accounts.Actor{}, false, nil
 	}
 	m := s.pages.sessions
-	id, err := uuid.Parse(m.GetString(ctx, accounts.SessionUserKey))
+	actor, ok, err := s.currentActor(ctx)
+	switch {
+	case err != nil:
+		return accounts.Actor{}, false, err
+	case !ok && m.Exists(ctx, accounts.SessionUserKey):
+		return accounts.Actor{}, false, m.Destroy(ctx)
+	case !ok || passive:
+		return actor, ok, nil
+	}
+	if now := time.Now(); now.Sub(s.lastSeen(ctx)) > seenEvery { //nolint:forbidigo // see currentActor
+		m.Put(ctx, seenKey, now.Unix())
+	}
+	return actor, true, nil
+}
+
+// currentActor is who is signed in by the session in the context, if it is not idle for too long.
+// The person is read anew each time, so that a change of role or a disabled account counts at once.
+// Nothing is changed.
+func (s *server) currentActor(ctx context.Context) (accounts.Actor, bool, error) {
+	id, err := uuid.Parse(s.pages.sessions.GetString(ctx, accounts.SessionUserKey))
 	if err != nil {
 		return accounts.Actor{}, false, nil //nolint:nilerr // nobody is signed in
 	}
 	actor, err := s.Accounts.ActorOfUser(ctx, id)
 	if _, gone := errors.AsType[*accounts.Unauthenticated](err); gone {
-		return accounts.Actor{}, false, m.Destroy(ctx)
+		return accounts.Actor{}, false, nil
 	}
 	if err != nil {
 		return accounts.Actor{}, false, err
@@ -94,15 +113,22 @@ func (s *server) sessionActor(r *http.Request) (accounts.Actor, bool, error) {
 		idle = idleStaff
 	}
 	now := time.Now() //nolint:forbidigo // comfort of one process; the session's end is the database's
-	seen := time.Unix(m.GetInt64(ctx, seenKey), 0)
-	if now.Sub(seen) > idle {
-		return accounts.Actor{}, false, m.Destroy(ctx)
-	}
-	if now.Sub(seen) > seenEvery {
-		m.Put(ctx, seenKey, now.Unix())
+	if now.Sub(s.lastSeen(ctx)) > idle {
+		return accounts.Actor{}, false, nil
 	}
 	return actor, true, nil
 }
+
+func (s *server) lastSeen(ctx context.Context) time.Time {
+	return time.Unix(s.pages.sessions.GetInt64(ctx, seenKey), 0)
+}
+
+// withoutSession is a context that ends with ctx and carries no session, so that one can be loaded.
+func withoutSession(ctx context.Context) context.Context { return bare{ctx} }
+
+type bare struct{ context.Context }
+
+func (bare) Value(any) any { return nil }
 
 // beginSession signs the person in under a new token.
 func (s *server) beginSession(r *http.Request, id uuid.UUID) error {

@@ -24,6 +24,7 @@ const appLogin = "ironhold_app"
 type database struct {
 	url     string // of the pools
 	owner   string // of migrations
+	listen  string // of LISTEN, which a transaction pooler does not carry
 	embed   *pgembed.Server
 	migrate func(ctx context.Context) error
 }
@@ -32,8 +33,9 @@ type database struct {
 func external(s settings) *database {
 	d := &database{url: s.DatabaseURL, owner: s.DatabaseURL}
 	if s.MigrateURL != "" {
-		d.owner = s.MigrateURL
+		d.owner = s.MigrateURL // past the pooler, if there is one
 	}
+	d.listen = d.owner
 	d.migrate = func(ctx context.Context) error { return migrations.Up(ctx, d.owner) }
 	return d
 }
@@ -41,6 +43,7 @@ func external(s settings) *database {
 // embedded is the server of the data folder, which this process started or attached to.
 func embedded(server *pgembed.Server) *database {
 	d := &database{url: server.URL(appLogin, pgembed.Database), owner: server.OwnerURL(), embed: server}
+	d.listen = d.url
 	d.migrate = func(ctx context.Context) error {
 		if err := migrations.Up(ctx, d.owner); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"ironhold/accounts"
+	"ironhold/allocator"
 	"ironhold/holds"
 	"ironhold/migrations"
 	"ironhold/migrations/pg"
@@ -25,12 +26,14 @@ const softStop = 3 * time.Second
 // newRiver makes the client of all workers on the background pool. Every process that works jobs
 // has every worker and every schedule: a client that rescues a job of an unknown kind discards it,
 // and schedules live in the memory of whichever process leads.
-func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, log *slog.Logger) (*river.Client[pgx.Tx], error) {
+func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Allocator, log *slog.Logger) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	holds.AddWorkers(workers, book, log)
+	allocator.AddWorkers(workers, a, log)
 	river.AddWorker(workers, &partitionsWorker{db: db, log: log})
 	river.AddWorker(workers, &sessionsWorker{store: accounts.NewSessionStore(db), log: log})
-	schedules := append(holds.PeriodicJobs(s.SweepInterval),
+	schedules := append(holds.PeriodicJobs(s.SweepInterval), allocator.PeriodicJobs()...)
+	schedules = append(schedules,
 		periodic(24*time.Hour, partitionsArgs{}), periodic(time.Hour, sessionsArgs{}))
 	client, err := river.NewClient(riverpgxv5.New(db), &river.Config{
 		Schema:       migrations.RiverSchema,

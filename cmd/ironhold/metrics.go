@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"ironhold/holds"
+	"ironhold/web/live"
 )
 
 // scrapeTimeout bounds the questions that one scrape asks the database.
@@ -93,4 +94,21 @@ func registerPool(r *prometheus.Registry, name string, pool *pgxpool.Pool) {
 	gauge("ironhold_pool_connections_max", "Connections at most.", func(s *pgxpool.Stat) float64 { return float64(s.MaxConns()) })
 	gauge("ironhold_pool_waits", "Times that a connection had to be waited for since the start.",
 		func(s *pgxpool.Stat) float64 { return float64(s.EmptyAcquireCount()) })
+}
+
+// registerLive counts the pages that listen for changes and says whether they hear them at once.
+func registerLive(r *prometheus.Registry, h *live.Hub) {
+	r.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "ironhold_live_pages", Help: "Open pages that listen for changes.",
+		}, func() float64 { return float64(h.Subscribers()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "ironhold_live_connected", Help: "Whether changes are told at once (1) or looked for every few seconds (0).",
+		}, func() float64 {
+			if h.Live() {
+				return 1
+			}
+			return 0
+		}),
+	)
 }

@@ -25,6 +25,7 @@ import (
 	"ironhold/migrations/pgembed"
 	"ironhold/rollout"
 	"ironhold/web"
+	"ironhold/web/live"
 )
 
 // Parts of the time that a stop may take; together they stay under 10 s.
@@ -96,6 +97,9 @@ type process struct {
 	pools   []*pgxpool.Pool
 	orders  *allocator.Allocator
 	workers *river.Client[pgx.Tx]
+	matches *allocator.Allocator // of the workers
+	live    *live.Hub
+	hush    func() // ends live
 }
 
 // start brings everything up and returns when it serves, or with the reason why it cannot. While
@@ -121,6 +125,7 @@ func (p *process) start(ctx context.Context) error {
 		}
 	}
 	p.registry.MustRegister(newHoldsCollector(holds.New(interactive, p.settings.policy())))
+	p.startLive(ctx, interactive)
 	if p.options.web {
 		if err := p.openSite(interactive); err != nil {
 			return err
@@ -278,16 +283,33 @@ func (p *process) pool(ctx context.Context, name string, o pg.PoolOptions) (*pgx
 	return db, nil
 }
 
+// startLive starts what tells open pages of changes. Workers change things too, so they announce
+// them; only who shows pages listens. It ends by hush, not by a signal: pages are told until the
+// site closes.
+func (p *process) startLive(ctx context.Context, db *pgxpool.Pool) {
+	url := ""
+	if p.options.web {
+		url = p.db.listen
+	}
+	p.live = live.New(db, url, p.log)
+	if p.options.web {
+		registerLive(p.registry, p.live)
+	}
+	ctx, p.hush = context.WithCancel(context.WithoutCancel(ctx))
+	go p.live.Run(ctx)
+}
+
 // openSite builds the web server and lets requests in.
 func (p *process) openSite(db *pgxpool.Pool) error {
-	switches := rollout.New(db)
+	touch := p.live.Touch
+	switches := rollout.New(db).OnChange(touch)
 	p.orders = allocator.New(db, allocator.Options{
 		Policy: p.settings.policy(), WalkLimit: p.settings.WalkLimit, LostLimit: p.settings.LostLimit,
-		Precondition: switches.Precondition(), Logger: p.log,
+		Precondition: switches.Precondition(), Logger: p.log, OnChange: touch,
 	})
 	site, err := web.New(web.Config{
-		Accounts: accounts.New(db), Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()),
-		Fleet: fleet.New(db), Invariants: checker(db, p.settings), DB: db, Logger: p.log,
+		Accounts: accounts.New(db), Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
+		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live,
 		Secure: p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL,
 	})
 	if err != nil {
@@ -303,7 +325,9 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.workers, err = newRiver(db, p.settings, holds.New(db, p.settings.policy()), p.log); err != nil {
+	book := holds.New(db, p.settings.policy()).OnChange(p.live.Touch)
+	p.matches = allocator.New(db, allocator.Options{Policy: p.settings.policy(), Logger: p.log, OnChange: p.live.Touch})
+	if p.workers, err = newRiver(db, p.settings, book, p.matches, p.log); err != nil {
 		return err
 	}
 	for {
@@ -326,6 +350,9 @@ func (p *process) startWorkers(ctx context.Context) error {
 
 // stop undoes the start in the other order, each step within its time.
 func (p *process) stop() {
+	if p.hush != nil {
+		p.hush() // open streams would keep their connections busy
+	}
 	within(drainTime, func(ctx context.Context) {
 		var wg sync.WaitGroup
 		for _, s := range p.servers {
@@ -340,9 +367,15 @@ func (p *process) stop() {
 		}
 		wg.Wait()
 	})
-	if p.orders != nil {
-		within(flushTime, p.orders.Close)
-	}
+	within(flushTime, func(ctx context.Context) {
+		var wg sync.WaitGroup
+		for _, a := range []*allocator.Allocator{p.orders, p.matches} {
+			if a != nil {
+				wg.Go(func() { a.Close(ctx) })
+			}
+		}
+		wg.Wait()
+	})
 	within(closeTime, func(context.Context) {
 		for _, db := range p.pools {
 			db.Close()

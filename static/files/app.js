@@ -5,8 +5,8 @@
 document.querySelector("[data-focus]")?.focus();
 
 // Copy a reference.
-for (const button of document.querySelectorAll("[data-copy]")) {
-  if (!navigator.clipboard) continue;
+function copies(button) {
+  if (!navigator.clipboard) return;
   button.hidden = false;
   button.setAttribute("aria-live", "polite");
   const label = button.querySelector("span");
@@ -18,14 +18,14 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-for (const button of document.querySelectorAll("[data-print]")) {
+function prints(button) {
   button.hidden = false;
   button.addEventListener("click", () => window.print());
 }
 
 // A form is sent once: the second click of a double click does nothing. The server would answer
 // both with the same page.
-for (const form of document.querySelectorAll("form[data-once]")) {
+function once(form) {
   form.addEventListener("submit", (event) => {
     if (form.dataset.sent) {
       event.preventDefault();
@@ -71,7 +71,7 @@ class Countdown {
 
   async tick() {
     clearTimeout(this.timer);
-    if (this.ended) return;
+    if (this.ended || !this.box.isConnected) return;
     const jumped = this.jumped();
     this.remember();
     if (jumped || this.left() <= 0) {
@@ -105,7 +105,7 @@ class Countdown {
 
   // Ask the server what time it is and how the hold stands; false without an answer.
   async ask() {
-    if (this.asking || this.ended) return true;
+    if (this.asking || this.ended || !this.box.isConnected) return true;
     this.asking = true;
     try {
       const sent = Date.now();
@@ -116,8 +116,10 @@ class Countdown {
       this.skew = Date.parse(fact.now) - (sent + arrived) / 2;
       this.deadline = Date.parse(fact.deadline);
       this.remember();
+      // Where live.js runs it takes over what has changed.
+      const news = new CustomEvent("ironhold:hold", { detail: fact, cancelable: true });
       if (fact.state === "expired") this.over();
-      else if (fact.state !== "held") location.reload();
+      else if (document.dispatchEvent(news) && fact.state !== "held") location.reload();
       else this.show();
       return true;
     } catch {
@@ -142,10 +144,21 @@ class Countdown {
     over.hidden = false;
     for (const form of document.querySelectorAll("form[data-needs-time]")) form.hidden = true;
     if (had) over.querySelector("a, button")?.focus({ preventScroll: true }); // what had the focus is gone
+    document.dispatchEvent(new CustomEvent("ironhold:over"));
   }
 }
 
-for (const box of document.querySelectorAll("[data-deadline]")) new Countdown(box);
+// What a page, or a part of it that was taken over later, gains.
+function enhance(part) {
+  const all = (selector) => [...(part.matches?.(selector) ? [part] : []), ...part.querySelectorAll(selector)];
+  all("[data-copy]").forEach(copies);
+  all("[data-print]").forEach(prints);
+  all("form[data-once]").forEach(once);
+  all("[data-deadline]").forEach((box) => new Countdown(box));
+}
+
+enhance(document);
+document.addEventListener("ironhold:swapped", (event) => enhance(event.detail));
 
 // A page whose result is not known yet asks until it is, and only then goes there: reading is not
 // interrupted by reloads.

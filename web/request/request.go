@@ -20,6 +20,16 @@ type Info struct {
 	Known   bool           // whether Actor is set
 	Route   string         // the pattern that matched
 	Problem string         // the name of the refusal that was answered, if any
+
+	// Log writes the line of the access log, once; nil where there is none.
+	Log func()
+}
+
+// Answered writes the line of the access log now: for answers that go on for long.
+func (i *Info) Answered() {
+	if i.Log != nil {
+		i.Log()
+	}
 }
 
 type key struct{}
