@@ -54,6 +54,7 @@ type AttemptFilter struct {
 	Outcome  Outcome
 	From, To time.Time
 	OrgID    uuid.UUID
+	Site     string    // requests that name this site
 	Before   uuid.UUID // the last row of the page before
 	Limit    int
 }
@@ -78,7 +79,8 @@ func (a *Allocator) Attempts(ctx context.Context, f AttemptFilter) ([]Attempt, e
  where ($1 = '' or t.outcome = $1)
    and ($2::timestamptz is null or t.at >= $2) and ($3::timestamptz is null or t.at < $3)
    and ($4::uuid is null or t.org_id = $4) and ($5::uuid is null or t.id < $5)
- order by t.id desc limit $6`, string(f.Outcome), nullTime(f.From), nullTime(f.To), nullID(f.OrgID), nullID(f.Before), f.Limit)
+   and ($7 = '' or t.request -> 'sites' ? $7)
+ order by t.id desc limit $6`, string(f.Outcome), nullTime(f.From), nullTime(f.To), nullID(f.OrgID), nullID(f.Before), f.Limit, f.Site)
 		if err != nil {
 			return fmt.Errorf("attempts: %w", err)
 		}

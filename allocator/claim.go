@@ -109,7 +109,7 @@ func (r *run) notInserted(ctx context.Context, tx pgx.Tx, c candidate, err error
 // own in one round trip. The look is worthless, and ignored, when the lock was not obtained.
 func (r *run) lock(ctx context.Context, tx pgx.Tx, c candidate, waiting bool) (lockedMachine, error) {
 	var m lockedMachine
-	p := r.a.opt.Policy
+	p := r.policy()
 	b := &pgx.Batch{}
 	b.Queue(savepoint)
 	lock := "select class_id, status, price_month_minor, setup_minor, currency from machines where id = $1 for no key update"
@@ -178,7 +178,8 @@ func (r *run) insert(ctx context.Context, tx pgx.Tx, c candidate, m lockedMachin
 		AttemptID: &r.attempt, MachineStatus: m.status}
 	row := attemptRow{ID: r.attempt, At: r.clock(), OrgID: r.o.OrgID, Actor: r.o.By.Actor, RequestID: r.o.By.RequestID,
 		Key: r.o.Key, Outcome: Held, Request: r.body, Walk: r.walk, Skipped: r.skipped, Lost: r.lost, Changed: r.changed,
-		Survey: &Survey{Eligible: r.seen}, ArrivedAt: r.arrived, TookMicros: time.Since(r.began).Microseconds(), HoldID: &id}
+		Survey: &Survey{Eligible: r.seen}, ArrivedAt: r.arrived, TookMicros: time.Since(r.began).Microseconds(), HoldID: &id,
+		Detail: r.detail("")}
 	b := &pgx.Batch{}
 	holds.QueueInsert(b, holds.NewHold{ID: id, OrgID: h.OrgID, MachineID: c.ID, IdempotencyKey: h.IdempotencyKey,
 		RequestHash: h.RequestHash, Request: h.Request, Decision: h.Decision, PriceMonthMinor: h.PriceMonthMinor,
@@ -205,7 +206,7 @@ func (r *run) unstep() { r.walk = r.walk[:len(r.walk)-1] }
 func (r *run) freeze(c candidate, next *candidate, freed *uuid.UUID) Decision {
 	won := r.look.ranked.done[c.at]
 	d := Decision{Version: Version, Rank: len(r.walk), Eligible: r.seen, Skipped: r.skipped, Lost: r.lost, Changed: r.changed,
-		Overdue: freed, ClassID: c.ClassID, Over: won.over}
+		Overdue: freed, Override: r.o.OverrideCoolDown, ClassID: c.ClassID, Over: won.over}
 	switch {
 	case r.o.Request.Machine != "":
 		d.Rule = "exact_machine"

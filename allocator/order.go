@@ -38,6 +38,8 @@ type run struct {
 	lost     int
 	changed  int
 	bound    bool // the bound on time was reached
+
+	simulated bool // ends with a rollback where an order commits
 }
 
 // clock is the database's clock, carried on by this process's monotonic one.
@@ -56,7 +58,12 @@ const maxRounds = 4
 // error is a fault of the system. Nothing is held unless the outcome is Held, Replayed, KeyReused
 // or AlreadyYours.
 func (a *Allocator) Order(ctx context.Context, o Order) (Result, error) {
-	r := &run{a: a, o: o, began: time.Now()}
+	return a.run(ctx, &run{a: a, o: o, began: time.Now()})
+}
+
+// run decides an order, or what would become of it.
+func (a *Allocator) run(ctx context.Context, r *run) (Result, error) {
+	o := r.o
 	if faults := r.prepare(); len(faults) > 0 {
 		return Result{Outcome: Invalid, Faults: a.allFaults(ctx, &o.Request, faults)}, nil
 	}
@@ -64,12 +71,11 @@ func (a *Allocator) Order(ctx context.Context, o Order) (Result, error) {
 	if r.attempt, err = uuid.NewV7(); err != nil {
 		return Result{}, fmt.Errorf("attempt id: %w", err)
 	}
-	select {
-	case a.slots <- struct{}{}:
-		defer func() { <-a.slots }()
-	case <-ctx.Done():
+	release, err := a.turns.take(ctx, o.OrgID)
+	if err != nil {
 		return r.finish(ctx, Result{Outcome: Busy, Detail: "the request ended while it waited for its turn"}), nil
 	}
+	defer release()
 	res, err := r.decide(ctx)
 	if unknown, ok := errors.AsType[*pg.CommitUnknown](err); ok {
 		res, err = r.resolve(ctx, unknown)
@@ -162,6 +168,9 @@ func (r *run) try(ctx context.Context) (res Result, done bool, err error) {
 	if hold.refused != nil {
 		return *hold.refused, true, nil
 	}
+	if r.simulated {
+		return r.endSimulated(ctx, tx, hold.hold)
+	}
 	committed = true // or unknown: not to be rolled back in either case
 	if err := pg.Commit(ctx, tx); err != nil {
 		return Result{}, false, err
@@ -225,6 +234,7 @@ func (r *run) beforeLocks(ctx context.Context, tx pgx.Tx) (Result, bool, error) 
 		}
 	}
 	r.look = r.a.newLooker(r.o.OrgID, fit, r.machine)
+	r.look.policy.ceiling = r.policy().Ceiling
 	return Result{}, false, nil
 }
 
@@ -289,6 +299,9 @@ func (r *run) finish(ctx context.Context, res Result) Result {
 	if res.Outcome == Invalid {
 		return res
 	}
+	if r.simulated {
+		return r.finishSimulated(res)
+	}
 	res.AttemptID = r.attempt
 	if res.Outcome == Held {
 		r.a.opt.OnChange()
@@ -303,9 +316,7 @@ func (r *run) finish(ctx context.Context, res Result) Result {
 	row := attemptRow{ID: r.attempt, At: r.clock(), OrgID: r.o.OrgID, Actor: r.o.By.Actor, RequestID: r.o.By.RequestID,
 		Key: r.o.Key, Outcome: res.Outcome, Request: r.body, Survey: res.Survey, Walk: r.walk,
 		Skipped: r.skipped, Lost: r.lost, Changed: r.changed, ArrivedAt: r.arrived, TookMicros: time.Since(r.began).Microseconds()}
-	if res.Detail != "" {
-		row.Detail = map[string]string{"detail": res.Detail}
-	}
+	row.Detail = r.detail(res.Detail)
 	r.a.log.add(ctx, row)
 	return res
 }

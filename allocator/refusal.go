@@ -29,7 +29,7 @@ func (r *run) refuse(ctx context.Context, s surveyed) (Result, error) {
 		res.Outcome, res.RetryAfter = TryAgain, time.Second
 	case r.lost >= r.a.opt.LostLimit, r.seen > 0:
 		res.Outcome = SomeoneFaster
-	case len(s.coolingAlone) > 0:
+	case len(s.coolingAlone) > 0 && r.o.OverrideCoolDown == "":
 		until, err := r.coolingUntil(ctx, s.coolingAlone)
 		if err != nil {
 			return Result{}, err

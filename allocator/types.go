@@ -91,6 +91,11 @@ type Order struct {
 	By      pg.By
 	Key     string // Idempotency-Key, 1 to 255 visible ASCII characters
 	Request Request
+
+	// OverrideCoolDown, a reason, lets machines count that the organisation has held for as long as
+	// it may. Only staff may set it, which their callers decide; it is recorded in the attempt and in
+	// the hold.
+	OverrideCoolDown string
 }
 
 // Result is the answer to an order. Exactly the fields of its outcome are set.
@@ -180,6 +185,7 @@ type Decision struct {
 	Lost     int        `json:"lost"`
 	Changed  int        `json:"changed"`
 	Overdue  *uuid.UUID `json:"freed_overdue_hold,omitempty"`
+	Override string     `json:"cool_down_overridden,omitempty"` // the reason that staff gave
 	ClassID  int        `json:"class_id"`
 	Spec     fleet.Spec `json:"-"`
 	Over     int64      `json:"over_fulfilment"`
