@@ -20,6 +20,7 @@ var allowed = map[string][]string{
 	"provision":          {"holds", "fleet", "accounts", "migrations/pg"},
 	"notify":             {"holds", "fleet", "accounts", "migrations/pg"},
 	"allocator":          {"holds", "fleet", "accounts", "migrations/pg"},
+	"desk":               {"allocator", "migrations/pg"},
 	"rollout":            {"accounts", "allocator", "migrations/pg"},
 	"static":             {},
 	"views":              {"views/*", "static"},

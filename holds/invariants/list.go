@@ -108,7 +108,7 @@ select r.role || ' may ' || p.privilege || ' ' || c.oid::regclass
  cross join (values ('ironhold_web'), ('ironhold_engine')) r(role)
  cross join (values ('UPDATE'), ('DELETE'), ('TRUNCATE')) p(privilege)
  where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
-   and c.relname ~ '(^allocation_attempts|_events)(_|$)'
+   and (c.relname ~ '(^allocation_attempts|_events)(_|$)' or c.relname = 'notes')
    and has_table_privilege(r.role, c.oid, p.privilege)`},
 
 	{name: "attempts_match_holds", description: "an attempt that became a hold matches it, and the other way round", query: `
@@ -129,7 +129,7 @@ select 'trigger ' || want || ' is missing or off' from unnest(array['holds_guard
     'machines_classify', 'services_hold_converted', 'holds_converted_inserted', 'holds_converted_updated', 'holds_history',
     'services_history', 'machines_history', 'machines_added', 'services_machine_agrees', 'machine_classes_frozen',
     'org_limits_history', 'rollout_history', 'users_history', 'api_tokens_history', 'invitations_history',
-    'password_resets_history', 'organisations_history']) want
+    'password_resets_history', 'organisations_history', 'purchase_requests_history']) want
  where not exists (select from pg_trigger t where t.tgname = want and t.tgenabled in ('O', 'A'))`},
 
 	{name: "occupying_states", description: "hold_states, the states' CHECK and the arbiter's predicate agree", query: `
