@@ -30,10 +30,11 @@ type Config struct {
 	DB         *pgxpool.Pool // for readiness and sessions
 	Logger     *slog.Logger
 
-	Live      *live.Hub // tells open pages of changes; nil: they poll
-	Secure    bool      // https in front: Secure cookies and HSTS
-	OrderRate int       // orders per token or person and minute; 0 for no throttle
-	BaseURL   string    // https://portal.example, for absolute links; "" for none
+	Flags     *rollout.Flags // what pages show as on; nil: they ask the rows
+	Live      *live.Hub      // tells open pages of changes; nil: they poll
+	Secure    bool           // https in front: Secure cookies and HSTS
+	OrderRate int            // orders per token or person and minute; 0 for no throttle
+	BaseURL   string         // https://portal.example, for absolute links; "" for none
 }
 
 func (c Config) check() error {

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"ironhold/allocator"
 	"ironhold/views"
 	"ironhold/views/i18n"
@@ -133,19 +131,6 @@ func (s *server) tell(ctx context.Context, list []allocator.Fault, before []view
 		out = append(out, fault)
 	}
 	return out
-}
-
-// offFor says why nothing can be ordered for the organisation, nil when it can. Staff order for
-// others, so nothing is off for them.
-func (s *server) offFor(ctx context.Context, org uuid.UUID) (*views.RolloutRefusal, error) {
-	if org == uuid.Nil {
-		return nil, nil //nolint:nilnil // nothing is off
-	}
-	st, err := s.Rollout.Status(ctx, org)
-	if err != nil || st.Effective {
-		return nil, err
-	}
-	return &views.RolloutRefusal{Reason: st.Reason, WhoCanChange: st.WhoCanChange}, nil
 }
 
 func offersURL(req allocator.Request, sort string, page int) string {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"ironhold/accounts"
 	"ironhold/rollout"
 	"ironhold/views"
@@ -59,7 +61,84 @@ func (s *server) orgRolloutModel(ctx context.Context, org accounts.Org) (m views
 	if actor.Role.Staff() {
 		m.Action += "?" + url.Values{"org": {org.Slug}}.Encode()
 	}
-	return m, nil
+	m.Flag = s.flagState(ctx, org.ID)
+	m.History, err = s.rolloutHistory(ctx, org.ID, who)
+	return m, err
+}
+
+// offFor says why nothing can be ordered for the organisation, nil when it can, as the flags know
+// it. Staff order for others, so nothing is off for them.
+func (s *server) offFor(ctx context.Context, org uuid.UUID) (*views.RolloutRefusal, error) {
+	if org == uuid.Nil {
+		return nil, nil //nolint:nilnil // nothing is off
+	}
+	if s.Flags == nil {
+		st, err := s.Rollout.Status(ctx, org)
+		if err != nil || st.Effective {
+			return nil, err
+		}
+		return &views.RolloutRefusal{Reason: st.Reason, WhoCanChange: st.WhoCanChange}, nil
+	}
+	o := s.Flags.Ordering(ctx, org, string(request.Actor(ctx).Role))
+	if o.On {
+		return nil, nil //nolint:nilnil // nothing is off
+	}
+	off := &views.RolloutRefusal{Reason: o.Reason, WhoCanChange: rollout.WhoCanChange(o.Reason)}
+	if off.WhoCanChange == "" { // not a reason of ours
+		off.Reason = "other"
+	}
+	return off, nil
+}
+
+// refreshFlags makes a change visible on the pages at once.
+func (s *server) refreshFlags(ctx context.Context) {
+	if s.Flags != nil {
+		s.Flags.Refresh(ctx)
+	}
+}
+
+// flagState is where pages know the value from; with an organisation, also what they know of it.
+func (s *server) flagState(ctx context.Context, org uuid.UUID) *views.FlagState {
+	if s.Flags == nil {
+		return nil
+	}
+	f := &views.FlagState{State: "ready", Provider: s.Flags.Provider()}
+	if org != uuid.Nil {
+		o := s.Flags.Ordering(ctx, org, string(request.Actor(ctx).Role))
+		f.Asked, f.On = true, o.On
+		if o.Stale {
+			f.State = "stale"
+		}
+		if !o.Known {
+			f.State = "away"
+		}
+		return f
+	}
+	switch s.Flags.State() {
+	case "READY":
+	case "STALE":
+		f.State = "stale"
+	default:
+		f.State = "away"
+	}
+	return f
+}
+
+// changesShown bounds the history on a page.
+const changesShown = 25
+
+func (s *server) rolloutHistory(ctx context.Context, org uuid.UUID, who *names) ([]views.RolloutChange, error) {
+	list, err := s.Rollout.History(ctx, org, changesShown)
+	if err != nil {
+		return nil, err
+	}
+	var out []views.RolloutChange
+	for _, c := range list {
+		out = append(out, views.RolloutChange{
+			At: c.At, Launch: c.OrgID == nil, Org: c.OrgSlug, Before: c.Before, After: c.After, By: who.of(ctx, c.Actor),
+		})
+	}
+	return out, nil
 }
 
 func (s *server) setOrgRollout(w http.ResponseWriter, r *http.Request) error {
@@ -83,6 +162,7 @@ func (s *server) setOrgRollout(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.Rollout.SetOrg(ctx, request.By(ctx), org.Slug, f.Get("setting")); err != nil {
 		return err
 	}
+	s.refreshFlags(ctx)
 	s.notify(ctx, "rollout.saved")
 	return seeOther(w, r, r.URL.RequestURI())
 }
@@ -104,9 +184,12 @@ func (s *server) launchModel(ctx context.Context) (m views.LaunchPage, err error
 	if err != nil {
 		return m, err
 	}
-	return views.LaunchPage{
+	m = views.LaunchPage{
 		Launch: l.Launch, Percent: percentOf(l.Launch), ChangedAt: l.ChangedAt, ChangedBy: who.of(ctx, l.ChangedBy),
-	}, nil
+		Flag: s.flagState(ctx, uuid.Nil),
+	}
+	m.History, err = s.rolloutHistory(ctx, uuid.Nil, who)
+	return m, err
 }
 
 func percentOf(launch string) string {
@@ -143,6 +226,7 @@ func (s *server) setLaunch(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.Rollout.SetLaunch(ctx, request.By(ctx), launch); err != nil {
 		return err
 	}
+	s.refreshFlags(ctx)
 	s.notify(ctx, "rollout.saved")
 	return seeOther(w, r, "/admin/rollout")
 }

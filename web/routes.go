@@ -57,12 +57,25 @@ func (s *server) apiRoutes() []route {
 	})
 	var list []route
 	for _, r := range a.Routes() {
+		handle := handler(r.Handle)
+		if r.Method != http.MethodGet && (r.Function == accounts.RolloutOrg || r.Function == accounts.RolloutLaunch) {
+			handle = s.refreshingFlags(handle)
+		}
 		list = append(list, route{
 			method: r.Method, pattern: r.Pattern, function: r.Function, or: r.Or, public: r.Public, begins: r.Begins,
-			api: true, handle: r.Handle,
+			api: true, handle: handle,
 		})
 	}
 	return list
+}
+
+// refreshingFlags lets pages show what the API has changed without waiting for the next look.
+func (s *server) refreshingFlags(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := h(w, r)
+		s.refreshFlags(r.Context())
+		return err
+	}
 }
 
 // handler mounts the routes and the middleware around them.

@@ -100,6 +100,7 @@ type process struct {
 	matches *allocator.Allocator // of the workers
 	live    *live.Hub
 	hush    func() // ends live
+	flags   *rollout.Flags
 }
 
 // start brings everything up and returns when it serves, or with the reason why it cannot. While
@@ -127,6 +128,9 @@ func (p *process) start(ctx context.Context) error {
 	p.registry.MustRegister(newHoldsCollector(holds.New(interactive, p.settings.policy())))
 	p.startLive(ctx, interactive)
 	if p.options.web {
+		if err := p.startFlags(ctx, interactive); err != nil {
+			return err
+		}
 		if err := p.openSite(interactive); err != nil {
 			return err
 		}
@@ -309,7 +313,7 @@ func (p *process) openSite(db *pgxpool.Pool) error {
 	})
 	site, err := web.New(web.Config{
 		Accounts: accounts.New(db), Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
-		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live,
+		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags,
 		Secure: p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL,
 	})
 	if err != nil {
@@ -376,6 +380,9 @@ func (p *process) stop() {
 		}
 		wg.Wait()
 	})
+	if p.flags != nil {
+		within(closeTime, func(ctx context.Context) { _ = p.flags.Close(ctx) })
+	}
 	within(closeTime, func(context.Context) {
 		for _, db := range p.pools {
 			db.Close()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"ironhold/holds"
+	"ironhold/rollout"
 )
 
 // settings are read from the environment; see settingsTable for each.
@@ -31,6 +33,8 @@ type settings struct {
 	PoolInteractive int
 	PoolBackground  int
 	OrderRate       int
+	FlagProvider    string
+	RemoteFlags     string
 	LogLevel        slog.Level
 }
 
@@ -81,6 +85,10 @@ func settingsTable() []setting {
 			func(s *settings, v string) error { return number(&s.PoolBackground, v, 3, 1000) }},
 		{"ORDER_RATE", "0", "orders per token or person and minute; 0: no throttle",
 			func(s *settings, v string) error { return number(&s.OrderRate, v, 0, 1_000_000) }},
+		{"FLAG_PROVIDER", "postgresql", "where pages ask whether ordering is on: postgresql, or ofrep for a server of OFREP_URL; orders are decided by the database in either case",
+			func(s *settings, v string) error { s.FlagProvider = v; return flagProvider(v) }},
+		{"OFREP_URL", "", "the flag server of FLAG_PROVIDER=ofrep, as https://flags.example",
+			func(s *settings, v string) error { s.RemoteFlags = v; return rollout.CheckRemote(v) }},
 		{"LOG_LEVEL", "info", "debug, info, warn or error",
 			func(s *settings, v string) error { return level(&s.LogLevel, v) }},
 	}
@@ -110,7 +118,20 @@ func (a *app) load() (settings, error) {
 	} else if s.HoldCeiling < s.HoldDuration {
 		return s, fmt.Errorf("HOLD_CEILING: %s is shorter than HOLD_DURATION, %s: nothing could be held", s.HoldCeiling, s.HoldDuration)
 	}
+	if s.FlagProvider == remoteProvider && s.RemoteFlags == "" {
+		return s, errors.New("OFREP_URL: is required with FLAG_PROVIDER=ofrep")
+	}
 	return s, nil
+}
+
+// remoteProvider is the FLAG_PROVIDER that asks a server.
+const remoteProvider = "ofrep"
+
+func flagProvider(v string) error {
+	if v != "postgresql" && v != remoteProvider {
+		return fmt.Errorf("%q is not postgresql or ofrep", v)
+	}
+	return nil
 }
 
 // secure reports whether people come by https.
