@@ -26,7 +26,7 @@ type Options struct {
 	WalkLimit    int           // 25: candidates of one look
 	LostLimit    int           // 5: lost candidates of one order
 	Budget       time.Duration // 500 ms for the walk, from the organisation's lock on
-	Concurrency  int           // four times the cores: allocations running at once
+	Concurrency  int           // four times the cores: allocations running at once, a quarter of them for one organisation
 	Precondition Precondition  // none
 	Logger       *slog.Logger
 	OnChange     func() // called after each commit that others may see, never inside a transaction; must not block
@@ -39,7 +39,7 @@ const firstLook = 4
 type Allocator struct {
 	db      pg.DB
 	opt     Options
-	slots   chan struct{}
+	turns   *turns
 	classes atomic.Pointer[catalogue]
 	log     *attemptLog
 	clock   serverClock
@@ -68,7 +68,7 @@ func New(db pg.DB, o Options) *Allocator {
 	if o.OnChange == nil {
 		o.OnChange = func() {}
 	}
-	a := &Allocator{db: db, opt: o, slots: make(chan struct{}, o.Concurrency), log: newAttemptLog(db, o.Logger)}
+	a := &Allocator{db: db, opt: o, turns: newTurns(o.Concurrency), log: newAttemptLog(db, o.Logger)}
 	a.classes.Store(&catalogue{version: -1})
 	return a
 }
