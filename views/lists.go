@@ -80,13 +80,6 @@ type HomePage struct {
 	AsOf     time.Time
 }
 
-// AccountPage is about the person who is signed in.
-type AccountPage struct {
-	Zone     string
-	Language string
-	Faults   []Fault
-}
-
 func serviceTone(m ServicePage) string {
 	if m.EndedAt != nil {
 		return "calm"

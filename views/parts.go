@@ -8,7 +8,7 @@ import (
 type Field struct {
 	ID, Name, Label, Hint, Error, Value string
 	Type                                string // "text" unless given
-	InputMode, Autocomplete, Unit       string
+	InputMode, Autocomplete, Unit, List string // List is the id of a datalist
 	Required                            bool
 	Short                               bool // a narrow input
 }
@@ -43,6 +43,9 @@ func (f Field) attributes() templ.Attributes {
 	} else {
 		a["autocomplete"] = "off"
 	}
+	if f.List != "" {
+		a["list"] = f.List
+	}
 	if f.Short {
 		a["class"] = "input-short"
 	}
@@ -69,6 +72,7 @@ func describedBy(id, hint, problem string) templ.Attributes {
 // Choice is one checkbox or option.
 type Choice struct {
 	Name, Value, Label string
+	Hint               string
 	Chosen             bool
 }
 
