@@ -31,6 +31,7 @@ type options struct {
 	round                         time.Duration // about how long the allocator's side of a round takes
 	limit                         time.Duration // no round begins that would end later
 	began                         time.Time
+	profile                       string // a file for Go's profile
 }
 
 func main() {
@@ -42,6 +43,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of each number of clients")
 	flag.IntVar(&o.conns, "conns", 12, "the allocator's connections")
 	flag.DurationVar(&o.round, "round", 1200*time.Millisecond, "about how long one side of a round takes")
+	flag.StringVar(&o.profile, "profile", "", "tell where an order's time goes instead, and write Go's profile to this file")
 	flag.DurationVar(&o.limit, "limit", 105*time.Second, "how long the whole run may take")
 	flag.Func("clients", "numbers of clients, comma-separated (default 1,8,32)", func(s string) error {
 		o.clients = nil
@@ -79,8 +81,12 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	server, err := pgembed.Start(ctx, pgembed.Options{Dir: filepath.Join(dir, "data"), Settings: map[string]string{
-		"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "autovacuum": "off"}})
+	settings := map[string]string{"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "autovacuum": "off"}
+	if o.profile != "" {
+		settings["shared_preload_libraries"] = "pg_stat_statements"
+		settings["pg_stat_statements.track"] = "all"
+	}
+	server, err := pgembed.Start(ctx, pgembed.Options{Dir: filepath.Join(dir, "data"), Settings: settings})
 	if err != nil {
 		return false, err
 	}
@@ -102,7 +108,12 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 		return false, err
 	}
 	url := server.URL(login, pgembed.Database)
-	pool, err := pg.Connect(ctx, url, pg.PoolOptions{Name: "bench", MaxConns: int32(o.conns)}) //nolint:gosec // a small number
+	pooling := pg.PoolOptions{Name: "bench", MaxConns: int32(o.conns)} //nolint:gosec // a small number
+	var counted trips
+	if o.profile != "" {
+		pooling.Tracer = &counted
+	}
+	pool, err := pg.Connect(ctx, url, pooling)
 	if err != nil {
 		return false, err
 	}
@@ -120,5 +131,8 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 	}
 	fmt.Printf("PostgreSQL %s, fsync and synchronous_commit on; %d equal machines, %d organisations, %d rounds\n",
 		bin.Version, o.machines, o.orgs, o.rounds)
+	if o.profile != "" {
+		return true, m.tell(ctx, o.profile, &counted)
+	}
 	return m.all(ctx)
 }
