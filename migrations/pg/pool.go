@@ -25,8 +25,8 @@ type PoolOptions struct {
 }
 
 // Connect makes a pool whose sessions do not depend on how the server or the database is
-// configured: isolation, time zone, search path and string syntax are set explicitly. It does not
-// wait for the server.
+// configured: isolation, time zone, search path, string syntax, row-level security and the durability
+// of a commit are set explicitly. It does not wait for the server.
 func Connect(ctx context.Context, url string, o PoolOptions) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -47,6 +47,8 @@ func Connect(ctx context.Context, url string, o PoolOptions) (*pgxpool.Pool, err
 	p["default_transaction_isolation"] = "read committed"
 	p["default_transaction_read_only"] = "off"
 	p["standard_conforming_strings"] = "on"
+	p["row_security"] = "on"       // off would make an error of every read that it narrows
+	p["synchronous_commit"] = "on" // what was acknowledged survives a crash of the server
 	p["lock_timeout"] = millis(o.LockTimeout, 2*time.Second)
 	p["statement_timeout"] = millis(o.StatementTimeout, 30*time.Second)
 	p["idle_in_transaction_session_timeout"] = millis(o.IdleInTx, 10*time.Second)
