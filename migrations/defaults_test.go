@@ -18,7 +18,7 @@ func TestSessionsIgnoreDefaults(t *testing.T) {
 	org := orgs(t, s, 1, 5, 5)[0]
 	fixture.Equal(t, s.owner, "m", 1)
 	s.must(insertHold("org-1", "m-1", "k", "1 hour"))
-	cfg := s.owner.Config().ConnConfig
+	cfg, app := s.owner.Config().ConnConfig, fixture.App(t, s.owner, 2)
 	for _, setting := range []string{
 		"default_transaction_isolation = 'serializable'", "default_transaction_read_only = on", "search_path = 'pg_temp'",
 		"timezone = 'Asia/Kathmandu'", "datestyle = 'German'", "standard_conforming_strings = off", "statement_timeout = '1ms'",
@@ -26,7 +26,7 @@ func TestSessionsIgnoreDefaults(t *testing.T) {
 	} {
 		fixture.Exec(t, s.owner, fmt.Sprintf("alter database %s set %s", pgx.Identifier{cfg.Database}.Sanitize(), setting))
 	}
-	app := fixture.App(t, s.owner, 2) // its sessions begin after the change
+	app.Reset() // what follows begins after the change
 	err := pg.Web(t.Context(), app, org, pg.By{Actor: `o'brien \ `}, func(tx pgx.Tx) error {
 		var n int
 		var actor, durable string
