@@ -27,6 +27,7 @@ import (
 	"ironhold/migrations/pgtest/fixture"
 	"ironhold/rollout"
 	"ironhold/web"
+	"ironhold/web/live"
 )
 
 // maxPage is as much HTML as one page may have.
@@ -55,8 +56,18 @@ type Site struct {
 	Holds     *holds.Book
 	Rollout   *rollout.Store
 	Allocator *allocator.Allocator
+	Live      *live.Hub
 
-	t testing.TB
+	t    testing.TB
+	hush func() // ends Live
+}
+
+// run starts a hub and returns what ends it.
+func run(hub *live.Hub) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { hub.Run(ctx); close(ended) }()
+	return func() { cancel(); <-ended }
 }
 
 // New starts a site without machines, with the module on for all.
@@ -72,14 +83,21 @@ func New(t testing.TB, o Options) *Site {
 	if o.Policy == (holds.Policy{}) {
 		o.Policy = holds.DefaultPolicy()
 	}
-	store := rollout.New(app)
+	log := slog.New(slog.NewTextHandler(&testLog{t: t}, nil))
+	hub := live.New(app, pgtest.LoginURL(t, owner.Config().ConnString()), log)
+	store := rollout.New(app).OnChange(hub.Touch)
 	s := &Site{
-		Owner: owner, App: app, Accounts: accounts.New(app), Fleet: fleet.New(app), Holds: holds.New(app, o.Policy), Rollout: store, t: t,
-		Allocator: allocator.New(app, allocator.Options{Policy: o.Policy, Budget: o.Budget, Precondition: store.Precondition()}),
+		Owner: owner, App: app, Accounts: accounts.New(app), Fleet: fleet.New(app).OnChange(hub.Touch),
+		Holds: holds.New(app, o.Policy).OnChange(hub.Touch), Rollout: store, t: t,
+		Allocator: allocator.New(app, allocator.Options{
+			Policy: o.Policy, Budget: o.Budget, Precondition: store.Precondition(), OnChange: hub.Touch,
+		}),
 	}
+	s.Live, s.hush = hub, run(hub)
+	t.Cleanup(s.hush)
 	handler, err := web.New(web.Config{
-		Accounts: s.Accounts, Rollout: store, Holds: s.Holds, Allocator: s.Allocator, Fleet: s.Fleet,
-		Invariants: invariants.New(app), DB: app, Logger: slog.New(slog.NewTextHandler(&testLog{t: t}, nil)), OrderRate: o.OrderRate,
+		Accounts: s.Accounts, Rollout: store, Holds: s.Holds, Allocator: s.Allocator, Fleet: s.Fleet, Live: hub,
+		Invariants: invariants.New(app), DB: app, Logger: log, OrderRate: o.OrderRate,
 	})
 	if err != nil {
 		t.Fatal(err)
