@@ -199,6 +199,43 @@ var states = []state{
 	{name: "holds", who: customer, title: "Holds", show: func(v *visit) { v.past(); v.Go("/holds") }},
 	{name: "holds-nothing-expired", who: customer, title: "Holds", show: func(v *visit) { v.own("GOT-1"); v.Go("/holds?state=expired") }},
 
+	// What changes while a page is open.
+	{name: "offers-stock-changed", who: customer, title: "Servers", show: func(v *visit) {
+		v.Go("/offers")
+		v.listening()
+		v.holdTag(v.rival, "GOT-1")
+		v.Wait("the news", seen("changed"))
+	}},
+	{name: "hold-extended-elsewhere", who: customer, outcome: "held", show: func(v *visit) {
+		id := v.own("GOT-1")
+		v.Go(path("/holds/", id))
+		v.listening()
+		v.extend(id)
+		v.Wait("the news", seen("note"))
+	}},
+	{name: "hold-given-back-elsewhere", who: customer, outcome: "hold-cancelled", show: func(v *visit) {
+		id := v.own("GOT-1")
+		v.Go(path("/holds/", id))
+		v.listening()
+		v.cancel(v.acme, id)
+		v.Wait("the news", seen("note"))
+	}},
+	{name: "holds-live-off", who: customer, title: "Holds", show: func(v *visit) {
+		v.own("GOT-1")
+		v.Go("/holds")
+		v.listening()
+		v.hush()
+		v.Wait("the words", seen("off"))
+	}},
+	{name: "holds-signed-out-elsewhere", who: customer, title: "Holds", show: func(v *visit) {
+		v.own("GOT-1")
+		v.Go("/holds")
+		v.listening()
+		fixture.Exec(v.t, v.Owner, "update sessions set expiry = clock_timestamp() where user_id = $1", v.user)
+		v.Live.Touch()
+		v.Wait("the words", seen("ended"))
+	}},
+
 	// The confirmation and every answer that it can have.
 	{name: "confirm", who: customer, title: "Rent", show: func(v *visit) { v.Go(path("/holds/", v.own("GOT-1"), "/confirm")) }},
 	{name: "confirm-over-on-screen", who: customer, show: func(v *visit) {
