@@ -26,12 +26,12 @@ import (
 )
 
 type options struct {
-	machines, orgs, rounds, conns int
-	clients                       []int
-	round                         time.Duration // about how long the allocator's side of a round takes
-	limit                         time.Duration // no round begins that would end later
-	began                         time.Time
-	profile                       string // a file for Go's profile
+	machines, orgs, rounds, conns, concurrency int
+	clients                                    []int
+	round                                      time.Duration // about how long the allocator's side of a round takes
+	limit                                      time.Duration // no round begins that would end later
+	began                                      time.Time
+	profile                                    string // a file for Go's profile
 }
 
 func main() {
@@ -42,6 +42,7 @@ func main() {
 	flag.IntVar(&o.orgs, "orgs", 64, "organisations")
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of each number of clients")
 	flag.IntVar(&o.conns, "conns", 12, "the allocator's connections")
+	flag.IntVar(&o.concurrency, "concurrency", 0, "orders that run at once (default the allocator's)")
 	flag.DurationVar(&o.round, "round", 1200*time.Millisecond, "about how long one side of a round takes")
 	flag.StringVar(&o.profile, "profile", "", "tell where an order's time goes instead, and write Go's profile to this file")
 	flag.DurationVar(&o.limit, "limit", 105*time.Second, "how long the whole run may take")
@@ -118,7 +119,7 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 		return false, err
 	}
 	defer pool.Close()
-	a := allocator.New(pool, allocator.Options{})
+	a := allocator.New(pool, allocator.Options{Concurrency: o.concurrency})
 	defer a.Close(context.WithoutCancel(ctx))
 
 	m := measure{options: o, fleet: fleet, alloc: a, url: url, dir: dir}
