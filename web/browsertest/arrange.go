@@ -40,16 +40,22 @@ const (
 // begin starts a site with a small fleet and people, and signs one of them in; "" for nobody.
 func begin(t testing.TB, who string, o Options) *visit {
 	t.Helper()
+	s := ordinary(t, o)
+	return s.visit(t, s.Open(t), who)
+}
+
+func ordinary(t testing.TB, o Options) *Site {
+	t.Helper()
 	s := New(t, o)
 	s.people(t)
 	s.small(t)
-	return s.visit(t, who)
+	return s
 }
 
-// visit opens a tab for one of the people.
-func (s *Site) visit(t testing.TB, who string) *visit {
+// visit sets one of the people in front of a tab.
+func (s *Site) visit(t testing.TB, tab *Tab, who string) *visit {
 	t.Helper()
-	v := &visit{Site: s, Tab: s.Open(t), t: t}
+	v := &visit{Site: s, Tab: tab, t: t}
 	v.acme = fixture.Get[uuid.UUID](t, s.Owner, "select id from organisations where slug = 'acme'")
 	v.rival = fixture.Get[uuid.UUID](t, s.Owner, "select id from organisations where slug = 'rival'")
 	if who != "" {
@@ -62,7 +68,7 @@ func (s *Site) visit(t testing.TB, who string) *visit {
 // another opens a further tab on the same site, as another person would.
 func (v *visit) another(who string) *visit {
 	v.t.Helper()
-	return v.Site.visit(v.t, who)
+	return v.Site.visit(v.t, v.Open(v.t), who)
 }
 
 func (s *Site) people(t testing.TB) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,22 +38,88 @@ type Tab struct {
 // Open opens a tab on the site, of desktop size and in light colours.
 func (s *Site) Open(t testing.TB) *Tab {
 	t.Helper()
+	tab, shut := open(t, s)
+	t.Cleanup(func() {
+		tab.end()
+		shut()
+	})
+	return tab
+}
+
+func open(t testing.TB, s *Site) (tab *Tab, shut func()) {
+	t.Helper()
 	w := &watch{origin: s.URL}
 	ctx, cancel := chromedp.NewContext(browser(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(w.event))
-	tab := &Tab{t: t, ctx: ctx, site: s, watched: w, media: map[string]string{}}
-	t.Cleanup(func() {
-		if t.Failed() {
-			tab.keep()
-		}
-		cancel()
-		w.report(t)
-	})
+	tab = &Tab{t: t, ctx: ctx, site: s, watched: w, media: map[string]string{}}
 	tab.do(chromedp.Steps()) // the tab itself; a deadline here would end the browser
 	call(tab, network.Enable, network.EnableParams{})
 	call(tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	tab.Size(Desktop)
 	tab.Scheme("light")
+	return tab, cancel
+}
+
+// end tells the test what the tab has recorded.
+func (tab *Tab) end() {
+	if tab.t.Failed() {
+		tab.keep()
+	}
+	tab.watched.report(tab.t)
+}
+
+// pool lends tabs to many tests, one after another: a new one costs as much as a page. Only for
+// tests that change nothing but size, media, cookies and language.
+type pool struct {
+	mu   sync.Mutex
+	free []*Tab
+	all  []func()
+}
+
+// open is Site.Open with a tab of the pool.
+func (p *pool) open(t testing.TB, s *Site) *Tab {
+	t.Helper()
+	p.mu.Lock()
+	var tab *Tab
+	if n := len(p.free); n > 0 {
+		tab, p.free = p.free[n-1], p.free[:n-1]
+	}
+	p.mu.Unlock()
+	if tab == nil {
+		var shut func()
+		tab, shut = open(t, s)
+		p.mu.Lock()
+		p.all = append(p.all, shut)
+		p.mu.Unlock()
+	} else {
+		tab.reuse(t, s)
+	}
+	t.Cleanup(func() {
+		tab.end()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.free = append(p.free, tab)
+	})
 	return tab
+}
+
+// shut closes the pool's tabs.
+func (p *pool) shut() {
+	for _, f := range p.all {
+		f()
+	}
+}
+
+// reuse makes the tab a new one.
+func (tab *Tab) reuse(t testing.TB, s *Site) {
+	t.Helper()
+	tab.t, tab.media = t, map[string]string{}
+	tab.do(chromedp.Navigate("about:blank"))
+	tab.site = s
+	tab.watched.reset(s.URL)
+	call(tab, network.ClearBrowserCookies, cdp.Empty{})
+	tab.Language("en-GB,en")
+	tab.Size(Desktop)
+	tab.Scheme("light")
 }
 
 // call sends one command of the protocol.

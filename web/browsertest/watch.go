@@ -85,6 +85,13 @@ func (w *watch) report(t testing.TB) {
 	}
 }
 
+// reset begins anew, for another site.
+func (w *watch) reset(origin string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.origin, w.faults, w.pages = origin, nil, nil
+}
+
 // forget drops what was recorded and returns it: for tests that cause it on purpose.
 func (w *watch) forget() []string {
 	w.mu.Lock()
