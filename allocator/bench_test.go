@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"ironhold/allocator"
-	claims "ironhold/bench"
+	claims "ironhold/cmd/ironhold-bench/bench"
 	"ironhold/migrations/pg"
 	"ironhold/migrations/pgtest"
 	"ironhold/migrations/pgtest/fixture"

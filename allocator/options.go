@@ -26,7 +26,7 @@ type Options struct {
 	WalkLimit    int           // 25: candidates of one look
 	LostLimit    int           // 5: lost candidates of one order
 	Budget       time.Duration // 500 ms for the walk, from the organisation's lock on
-	Concurrency  int           // four times the cores: allocations running at once, a quarter of them for one organisation
+	Concurrency  int           // eight times the cores: allocations running at once, a quarter of them for one organisation
 	Precondition Precondition  // none
 	Logger       *slog.Logger
 	OnChange     func() // called after each commit that others may see, never inside a transaction; must not block
@@ -60,7 +60,8 @@ func New(db pg.DB, o Options) *Allocator {
 		o.Budget = 500 * time.Millisecond
 	}
 	if o.Concurrency == 0 {
-		o.Concurrency = 4 * runtime.GOMAXPROCS(0)
+		// More than the cores, so that those who wait for the log's flush share it.
+		o.Concurrency = 8 * runtime.GOMAXPROCS(0)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -101,7 +101,7 @@ type Order struct {
 // Result is the answer to an order. Exactly the fields of its outcome are set.
 type Result struct {
 	Outcome   Outcome
-	AttemptID uuid.UUID // the reference number; zero for Invalid and Replayed
+	AttemptID uuid.UUID // the reference number; zero for Invalid
 	Faults    []Fault   // Invalid
 
 	Hold      *holds.Hold // Held, Replayed, KeyReused; AlreadyYours when it is a hold

@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ironhold/allocator"
-	"ironhold/bench"
+	"ironhold/cmd/ironhold-bench/bench"
 	"ironhold/migrations"
 	"ironhold/migrations/pg"
 	"ironhold/migrations/pgembed"

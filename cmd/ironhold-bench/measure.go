@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ironhold/allocator"
-	"ironhold/bench"
+	"ironhold/cmd/ironhold-bench/bench"
 )
 
 type measure struct {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"ironhold/bench"
+	"ironhold/cmd/ironhold-bench/bench"
 )
 
 // trips counts what the allocator's connections send: a statement or a batch is one round trip.

@@ -29,16 +29,15 @@ var allowed = map[string][]string{
 	"web/*":              {"*"},
 	"cmd/ironhold":       {"*"},
 	// Tools of the developers, not part of the product.
-	"migrations/pgtest":   {"*"},
-	"migrations/pgtest/*": {"*"},
-	"web/browsertest":     {"*"},
-	"bench":               {"*"},
-	"bench/*":             {"*"},
-	"cmd/ironhold-bench":  {"*"},
+	"migrations/pgtest":        {"*"},
+	"migrations/pgtest/*":      {"*"},
+	"web/browsertest":          {"*"},
+	"cmd/ironhold-bench":       {"*"},
+	"cmd/ironhold-bench/bench": {"*"},
 }
 
 // nobody imports these but the tools.
-var toolsOnly = []string{"migrations/pgtest", "migrations/pgtest/*", "web/browsertest", "cmd/*", "bench", "bench/*"}
+var toolsOnly = []string{"migrations/pgtest", "migrations/pgtest/*", "web/browsertest", "cmd/*", "cmd/*/*"}
 
 const module = "ironhold/"
 

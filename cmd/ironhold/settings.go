@@ -79,7 +79,7 @@ func settingsTable() []setting {
 			func(s *settings, v string) error {
 				return duration(&s.LockTimeout, v, 10*time.Millisecond, time.Minute)
 			}},
-		{"POOL_INTERACTIVE", "20", "database connections for pages, API and orders",
+		{"POOL_INTERACTIVE", "30", "database connections for pages, API and orders",
 			func(s *settings, v string) error { return number(&s.PoolInteractive, v, 2, 1000) }},
 		{"POOL_BACKGROUND", "6", "database connections for the workers",
 			func(s *settings, v string) error { return number(&s.PoolBackground, v, 3, 1000) }},

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"ironhold/allocator"
-	"ironhold/bench"
+	"ironhold/cmd/ironhold-bench/bench"
 	"ironhold/migrations/pg"
 	"ironhold/migrations/pgembed"
 	"ironhold/migrations/pgtest"
