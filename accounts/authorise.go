@@ -27,6 +27,7 @@ const (
 	SeeRollout     Function = "see_rollout"
 	RolloutOrg     Function = "rollout_org" // an organisation's setting
 	RolloutLaunch  Function = "rollout_launch"
+	SeeHistory     Function = "see_history" // of one's own organisation: who ordered what
 	ManageMembers  Function = "members"
 	ManageTokens   Function = "tokens"
 	SeeLimits      Function = "see_limits"
@@ -34,6 +35,12 @@ const (
 	SuspendOrg     Function = "suspend"
 	ManageJobs     Function = "jobs"
 	Invariants     Function = "invariants"
+	GiveBack       Function = "give_back"    // another's hold, with a reason
+	WriteNotes     Function = "notes"        // internal ones, and read them
+	AskPurchase    Function = "purchases"    // purchase requests
+	OverrideCool   Function = "override"     // the cool-down, with a reason
+	ManageOrgs     Function = "manage_orgs"  // add organisations
+	SeeOrgs        Function = "see_all_orgs" // every organisation with its use
 )
 
 // grants is the whole of authorisation by function.
@@ -60,6 +67,7 @@ var grants = []struct {
 	{SeeRollout, []Role{OrgAdmin, Sales, Operator}},
 	{RolloutOrg, []Role{OrgAdmin, Operator}},
 	{RolloutLaunch, []Role{Operator}},
+	{SeeHistory, []Role{Customer, OrgAdmin}},
 	{ManageMembers, []Role{OrgAdmin}},
 	{ManageTokens, []Role{OrgAdmin}},
 	{SeeLimits, []Role{OrgAdmin, Sales, Operator}},
@@ -67,6 +75,12 @@ var grants = []struct {
 	{SuspendOrg, []Role{Operator}},
 	{ManageJobs, []Role{Operator}},
 	{Invariants, []Role{Operator}},
+	{GiveBack, []Role{Sales, Operator}},
+	{WriteNotes, []Role{Sales, Operator}},
+	{AskPurchase, []Role{Sales, Operator}},
+	{OverrideCool, []Role{Sales}},
+	{ManageOrgs, []Role{Operator}},
+	{SeeOrgs, []Role{Sales, Operator}},
 }
 
 // Can reports whether the role has the function. An unknown role or function may nothing.

@@ -14,3 +14,6 @@ var zoneNames string
 func TimeZones() []string { return slices.Clone(zones) }
 
 var zones = strings.Fields(zoneNames)
+
+// KnownTimeZone reports whether a person may have the time zone.
+func KnownTimeZone(name string) bool { return name != "" && checkTimeZone(name) == nil }

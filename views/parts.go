@@ -11,6 +11,7 @@ type Field struct {
 	InputMode, Autocomplete, Unit, List string // List is the id of a datalist
 	Required                            bool
 	Short                               bool // a narrow input
+	ReadOnly                            bool
 }
 
 func (f Field) name() string {
@@ -42,6 +43,9 @@ func (f Field) attributes() templ.Attributes {
 		a["autocomplete"] = f.Autocomplete
 	} else {
 		a["autocomplete"] = "off"
+	}
+	if f.ReadOnly {
+		a["readonly"] = true
 	}
 	if f.List != "" {
 		a["list"] = f.List

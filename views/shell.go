@@ -26,7 +26,7 @@ type Person struct {
 
 // Can are the functions that decide about what is shown; what is allowed is decided elsewhere.
 type Can struct {
-	Order, Desk, Fleet, FleetWrite, OrgRollout, Launch bool
+	Order, Desk, Fleet, FleetWrite, OrgRollout, Launch, Org, History bool
 }
 
 type shellKey struct{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 
 	"github.com/go-chi/httprate"
@@ -35,6 +36,9 @@ type Config struct {
 	Secure    bool           // https in front: Secure cookies and HSTS
 	OrderRate int            // orders per token or person and minute; 0 for no throttle
 	BaseURL   string         // https://portal.example, for absolute links; "" for none
+
+	// TrustedProxies are the networks whose X-Forwarded-For is believed; none by default.
+	TrustedProxies []netip.Prefix
 }
 
 func (c Config) check() error {
@@ -53,6 +57,7 @@ type server struct {
 	Config
 
 	orders  *httprate.RateLimiter // nil for no throttle
+	guesses *httprate.RateLimiter // failed sign-ins by network
 	protect *http.CrossOriginProtection
 	routes  []route
 	pages   *pages // set by initPages

@@ -44,7 +44,7 @@ func (s *server) locale(r *http.Request) i18n.Locale {
 		zone = time.UTC
 	}
 	return i18n.Locale{
-		Lang: i18n.Match(r.Header.Get("Accept-Language"), s.cookie(r, "language"), actor.Language),
+		Lang: i18n.Match(r.Header.Get("Accept-Language"), actor.Language, s.cookie(r, "language")),
 		Zone: zone,
 	}
 }
@@ -87,7 +87,7 @@ func personOf(a accounts.Actor) *views.Person {
 		Name: a.Name, Email: a.Email, Role: string(a.Role), Org: a.OrgName, OrgSlug: a.OrgSlug, Staff: a.Role.Staff(),
 		Can: views.Can{
 			Order: mayOrder(a), Desk: can(accounts.SeeAttempts), Fleet: can(accounts.SeeFleet),
-			FleetWrite: can(accounts.FleetWrite), OrgRollout: a.Role == accounts.OrgAdmin, Launch: can(accounts.RolloutLaunch),
+			FleetWrite: can(accounts.FleetWrite), OrgRollout: a.Role == accounts.OrgAdmin, History: can(accounts.SeeHistory), Org: can(accounts.ManageMembers), Launch: can(accounts.RolloutLaunch),
 		},
 	}
 }

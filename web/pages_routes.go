@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"ironhold/accounts"
 	"ironhold/static"
@@ -19,7 +20,7 @@ func (s *server) pageRoutes() []route {
 	public := func(rt route) route { rt.public = true; return rt }
 	begins := func(rt route) route { rt.begins = true; return rt }
 	passive := func(rt route) route { rt.passive = true; return rt }
-	return append([]route{
+	return slices.Concat([]route{
 		public(get(static.Prefix+"*", "", s.serveStatic)),
 		public(get("/", "", s.home)),
 		public(get("/sign-in", "", func(w http.ResponseWriter, r *http.Request) error { return seeOther(w, r, "/") })),
@@ -28,7 +29,6 @@ func (s *server) pageRoutes() []route {
 		public(post("/preferences", "", s.setPreferences)),
 		public(get("/help", "", s.help)),
 		public(get("/problems/{name}", "", s.explain)),
-		get("/account", signedIn, s.account),
 		passive(get("/events", signedIn, s.events)),
 
 		get("/offers", accounts.SeeOffers, s.offers),
@@ -62,7 +62,7 @@ func (s *server) pageRoutes() []route {
 		post("/org/rollout", accounts.RolloutOrg, s.setOrgRollout),
 		get("/admin/rollout", accounts.RolloutLaunch, s.launch),
 		post("/admin/rollout", accounts.RolloutLaunch, s.setLaunch),
-	}, s.devRoutes()...)
+	}, s.accountRoutes(get, post), s.orgRoutes(get, post), s.devRoutes())
 }
 
 // maxForm is more than any form here holds.

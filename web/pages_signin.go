@@ -76,17 +76,25 @@ func (s *server) signIn(w http.ResponseWriter, r *http.Request) error {
 	if len(m.Faults) > 0 {
 		return s.renderAt(w, r, http.StatusUnprocessableEntity, m.Next, views.SignIn(m))
 	}
+	if s.tooManyGuesses(r) {
+		p := problem.New(problem.TooManyRequests, "")
+		p.RetryAfter = guessWindow
+		return s.signInAgain(w, r, m, p, i18n.T(ctx, "signin.too_many_network"))
+	}
 	_, id, err := s.Accounts.SignIn(r.Context(), m.Email, f.Get("password"))
+	if tries, many := errors.AsType[*accounts.TooManyTries](err); many {
+		p := problem.New(problem.TooManyRequests, "")
+		p.RetryAfter = tries.Wait
+		return s.signInAgain(w, r, m, p, s.tooManyText(ctx, tries))
+	}
 	if _, wrong := errors.AsType[*accounts.Unauthenticated](err); wrong {
+		s.countGuess(r)
 		request.From(r.Context()).Problem = string(problem.Unauthenticated)
 		m.Faults = []views.Fault{{Field: "email", Message: i18n.T(ctx, "signin.wrong")}}
 		return s.renderAt(w, r, http.StatusUnauthorized, m.Next, views.SignIn(m))
 	}
 	if errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil {
-		p := problem.From(err)
-		problem.Headers(w, p)
-		m.Faults = []views.Fault{{Message: i18n.T(ctx, "signin.busy")}}
-		return s.renderAt(w, r, p.Status, m.Next, views.SignIn(m))
+		return s.signInAgain(w, r, m, problem.From(err), i18n.T(ctx, "signin.busy"))
 	}
 	if err != nil {
 		return err
@@ -95,6 +103,20 @@ func (s *server) signIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return seeOther(w, r, m.Next)
+}
+
+// signInAgain shows the form once more, with what is wrong besides its fields.
+func (s *server) signInAgain(w http.ResponseWriter, r *http.Request, m views.SignInForm, p *problem.Problem, message string) error {
+	request.From(r.Context()).Problem = string(p.Name)
+	problem.Headers(w, p)
+	m.Faults = []views.Fault{{Message: message}}
+	return s.renderAt(w, r, p.Status, m.Next, views.SignIn(m))
+}
+
+// tooManyText says until when an account takes no password. The words are the same whether or not
+// there is such an account.
+func (s *server) tooManyText(ctx context.Context, e *accounts.TooManyTries) string {
+	return i18n.T(ctx, "signin.too_many", "time", i18n.Clock(ctx, e.Until, e.Until.Add(-e.Wait), false))
 }
 
 // signOut ends the session, on the server too.
@@ -120,10 +142,7 @@ func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	switch theme := f.Get("theme"); theme {
-	case "light", "dark", "system":
-		s.setCookie(w, "theme", theme)
-	}
+	s.keepTheme(w, f.Get("theme"))
 	return seeOther(w, r, ownPath(f.Get("next")))
 }
 
@@ -134,8 +153,10 @@ func (s *server) setCookie(w http.ResponseWriter, name, value string) {
 	})
 }
 
-func (s *server) account(w http.ResponseWriter, r *http.Request) error {
-	return s.render(w, r, http.StatusOK, views.Account(views.AccountPage{Zone: s.locale(r).Zone.String()}))
+func (s *server) dropCookie(w http.ResponseWriter, name string) {
+	http.SetCookie(w, &http.Cookie{
+		Name: s.cookieName(name), Path: "/", MaxAge: -1, Secure: s.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
 }
 
 func (s *server) help(w http.ResponseWriter, r *http.Request) error {

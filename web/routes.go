@@ -39,6 +39,7 @@ func build(c Config) (*server, error) {
 	if c.OrderRate > 0 {
 		s.orders = httprate.NewRateLimiter(c.OrderRate, time.Minute)
 	}
+	s.guesses = httprate.NewRateLimiter(guessLimit, guessWindow)
 	var err error
 	if s.protect, err = ownOrigin(c.BaseURL); err != nil {
 		return nil, err

@@ -138,8 +138,28 @@ func (s *server) beginSession(r *http.Request, id uuid.UUID) error {
 	}
 	agent := r.UserAgent()
 	m.Put(ctx, accounts.SessionUserKey, id.String())
+	m.Put(ctx, accounts.SessionIDKey, uuid.NewString())
+	m.Put(ctx, accounts.SessionNetworkKey, s.clientAddr(r).String())
 	m.Put(ctx, accounts.SessionAgentKey, strings.ToValidUTF8(agent[:min(len(agent), 300)], ""))
 	m.Put(ctx, seenKey, time.Now().Unix()) //nolint:forbidigo // see sessionActor
+	return nil
+}
+
+// sessionID is how the session in the context is called where it is shown; zero for none.
+func (s *server) sessionID(ctx context.Context) uuid.UUID {
+	id, err := uuid.Parse(s.pages.sessions.GetString(ctx, accounts.SessionIDKey))
+	if err != nil {
+		return uuid.Nil
+	}
+	return id
+}
+
+// renewSession gives the session a new token, and a new name with it.
+func (s *server) renewSession(ctx context.Context) error {
+	if err := s.pages.sessions.RenewToken(ctx); err != nil {
+		return err
+	}
+	s.pages.sessions.Put(ctx, accounts.SessionIDKey, uuid.NewString())
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -10,7 +11,7 @@ import (
 
 // Pages are all pages, in every state, with names that are good for files.
 func Pages() []Page {
-	return append(append(append([]Page{}, customer()...), staff()...), refusals()...)
+	return slices.Concat(customer(), people(), staff(), refusals())
 }
 
 func customer() []Page {
@@ -91,7 +92,6 @@ func customer() []Page {
 		{"service-ended", views.Service(over)},
 		{"service-end", views.EndService(running)},
 		{"service-end-wrong", views.EndService(wrongEnd)},
-		{"account", views.Account(views.AccountPage{Zone: "Europe/Berlin"})},
 		{"help", views.Help(Outcomes())},
 	}
 }

@@ -1,0 +1,77 @@
+package web
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"ironhold/web/request"
+)
+
+// So many wrong passwords, or wrong links, of one network are taken in a minute, by this process.
+// The count by account, which the database keeps, is the one that decides; this one is for those who
+// try one password on many accounts.
+const (
+	guessLimit  = 60
+	guessWindow = time.Minute
+)
+
+// clientAddr is where a request comes from. A header counts only from a trusted proxy, and of its
+// list the last address that is no trusted proxy: what stands before it, anybody may have written.
+func (s *server) clientAddr(r *http.Request) netip.Addr {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr := at.Addr().Unmap().WithZone("")
+	list := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(list) - 1; i >= 0 && s.trusted(addr); i-- {
+		before, err := netip.ParseAddr(strings.TrimSpace(list[i]))
+		if err != nil {
+			return addr
+		}
+		addr = before.Unmap().WithZone("")
+	}
+	return addr
+}
+
+func (s *server) trusted(addr netip.Addr) bool {
+	for _, p := range s.TrustedProxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// network is what guesses are counted under: an IPv4 address, or the network of an IPv6 address that
+// one customer of a provider has.
+func (s *server) network(r *http.Request) string {
+	addr := s.clientAddr(r)
+	if addr.Is6() {
+		if p, err := addr.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return addr.String()
+}
+
+// tooManyGuesses reports whether the network has had too many.
+func (s *server) tooManyGuesses(r *http.Request) bool {
+	_, rate, err := s.guesses.Status(s.network(r))
+	return err == nil && rate >= guessLimit
+}
+
+func (s *server) countGuess(r *http.Request) {
+	if s.guesses.OnLimit(nowhere{}, r, s.network(r)) {
+		s.Logger.WarnContext(r.Context(), "too many wrong passwords or links", "request_id", request.ID(r.Context()), "network", s.network(r))
+	}
+}
+
+// nowhere takes the headers of the limiter, which would tell how much is left.
+type nowhere struct{}
+
+func (nowhere) Header() http.Header         { return http.Header{} }
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (nowhere) WriteHeader(int)             {}
