@@ -28,6 +28,7 @@ func TestCan(t *testing.T) {
 		accounts.FleetWrite:     "o",
 		accounts.SeeAttempts:    "so",
 		accounts.SeeRollout:     "aso",
+		accounts.SeeHistory:     "ca",
 		accounts.RolloutOrg:     "ao",
 		accounts.RolloutLaunch:  "o",
 		accounts.ManageMembers:  "a",
@@ -37,6 +38,12 @@ func TestCan(t *testing.T) {
 		accounts.SuspendOrg:     "o",
 		accounts.ManageJobs:     "o",
 		accounts.Invariants:     "o",
+		accounts.GiveBack:       "so",
+		accounts.WriteNotes:     "so",
+		accounts.AskPurchase:    "so",
+		accounts.OverrideCool:   "s",
+		accounts.ManageOrgs:     "o",
+		accounts.SeeOrgs:        "so",
 	}
 	letters := map[accounts.Role]string{accounts.Customer: "c", accounts.OrgAdmin: "a", accounts.Sales: "s", accounts.Operator: "o"}
 	for _, f := range accounts.Functions() {

@@ -3,8 +3,10 @@ package allocator
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 )
 
 // EligibleMachines as a reason selects the machines without any.
@@ -46,4 +48,10 @@ func (a *Allocator) SurveyBy(ctx context.Context, org uuid.UUID, r Request, reas
 		}
 	}
 	return list, after, nil
+}
+
+// Now is the database's clock, to say as of when something is shown.
+func (a *Allocator) Now(ctx context.Context) (now time.Time, err error) {
+	err = a.reading(ctx, func(tx pgx.Tx) error { return tx.QueryRow(ctx, "select clock_timestamp()").Scan(&now) })
+	return now, err
 }

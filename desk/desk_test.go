@@ -117,7 +117,7 @@ func TestPurchaseRequests(t *testing.T) {
 	if err != nil || r.Orders != 3 || len(r.Requests) != 3 || len(r.Sites) != 2 || len(r.Constraints) != 3 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if r.Sites[0] != (desk.Line{What: "site", Orders: 2}) || r.Sites[1] != (desk.Line{What: "site", Value: site, Orders: 1}) {
+	if a, b := r.Sites[0], r.Sites[1]; a.Value != "" || a.Orders != 2 || b.Value != site || b.Orders != 1 {
 		t.Errorf("sites: %+v", r.Sites)
 	}
 }

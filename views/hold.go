@@ -37,6 +37,7 @@ type HoldPage struct {
 	Others        []Offer
 	SubstituteOf  string // id of the hold that this one replaces
 	PriceChanged  bool
+	Notes         *Notes // staff
 }
 
 // Again are the ways back to a machine after a hold has ended.

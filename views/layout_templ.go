@@ -420,8 +420,8 @@ func masthead(h head) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			if person(ctx).Can.Launch {
-				templ_7745c5c3_Err = navItem(h, "launch", "/admin/rollout").Render(ctx, templ_7745c5c3_Buffer)
+			if person(ctx).Can.Desk {
+				templ_7745c5c3_Err = navItem(h, "admin", "/admin/orgs").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -59,6 +59,7 @@ type ServicePage struct {
 	Faults             []Fault
 	Reason             string // as typed on the page that ends it
 	OrderURL           string
+	Notes              *Notes // staff
 	Now                time.Time
 }
 

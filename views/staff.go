@@ -7,48 +7,6 @@ import (
 	"ironhold/views/i18n"
 )
 
-// DeskPage is the desk of sales: the log of attempts.
-type DeskPage struct {
-	Outcome     string
-	Outcomes    []string
-	Items       []AttemptRow
-	First, Next string
-}
-
-// AttemptRow is one order request in the log.
-type AttemptRow struct {
-	ID, Org, Actor, Outcome string
-	At                      time.Time
-	Ask                     Ask
-	Considered, Eligible    int
-	Skipped, Lost, Changed  int
-	Took                    time.Duration
-	HoldID                  string
-}
-
-// AttemptPage is the record of one attempt: both passes.
-type AttemptPage struct {
-	AttemptRow
-	Key, RequestID string
-	Reasons        []Reason
-	NearMisses     []NearMiss
-	Walk           []Step
-	Faster         []Faster
-}
-
-// Step is what happened to one candidate.
-type Step struct {
-	Tag, Result, Why string
-	At               time.Time
-}
-
-// Faster is the hold that was there first.
-type Faster struct {
-	Tag, Org, HoldID string
-	At               time.Time
-	ByMS             int64
-}
-
 // FleetPage is the stock and the machines.
 type FleetPage struct {
 	Board       []BoardRow
@@ -68,6 +26,7 @@ type BoardRow struct {
 	Site, SiteName                    string
 	Held, InService, Free, Out, Total int
 	OutBy                             []Reason // by status
+	Class                             *Server  // on the board by class
 }
 
 func (b BoardRow) wrong() bool { return b.Held+b.InService+b.Free+b.Out != b.Total }
@@ -158,12 +117,4 @@ func statusLook(status string) look {
 		return look{"wait", "box"}
 	}
 	return look{"none", "minus"}
-}
-
-func deskTabs(ctx context.Context, current string, outcomes []string) []Tab {
-	out := []Tab{{t(ctx, "state.all"), "/desk", current == ""}}
-	for _, o := range outcomes {
-		out = append(out, Tab{outcomeText(ctx, o), "/desk?outcome=" + o, o == current})
-	}
-	return out
 }

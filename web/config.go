@@ -13,6 +13,7 @@ import (
 
 	"ironhold/accounts"
 	"ironhold/allocator"
+	"ironhold/desk"
 	"ironhold/fleet"
 	"ironhold/holds"
 	"ironhold/holds/invariants"
@@ -31,6 +32,8 @@ type Config struct {
 	DB         *pgxpool.Pool // for readiness and sessions
 	Logger     *slog.Logger
 
+	Desk      *desk.Desk     // notes and purchase requests; nil: made here
+	Jobs      http.Handler   // the pages of the jobs, mounted at JobsPrefix; nil: none
 	Flags     *rollout.Flags // what pages show as on; nil: they ask the rows
 	Live      *live.Hub      // tells open pages of changes; nil: they poll
 	Secure    bool           // https in front: Secure cookies and HSTS

@@ -1,50 +1,165 @@
 package web
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"ironhold/accounts"
 	"ironhold/allocator"
 	"ironhold/views"
 	"ironhold/views/i18n"
-	"ironhold/web/problem"
 	"ironhold/web/request"
 )
 
-// outcomes are those that the log of attempts can have, for the tabs.
+// outcomes are those that the log of attempts can have.
 var outcomes = []allocator.Outcome{
 	allocator.Held, allocator.SomeoneFaster, allocator.NoneLeft, allocator.AllHeld, allocator.LimitReached,
 	allocator.AlreadyYours, allocator.CoolDown, allocator.NotRolledOut, allocator.Suspended, allocator.TryAgain, allocator.Busy,
 }
 
+// localTime is how a browser writes a time without a zone.
+const localTime = "2006-01-02T15:04"
+
+// deskFilter is what the desk's form asks for, read from the address.
+type deskFilter struct {
+	allocator.AttemptFilter
+	values url.Values // those that count, for links
+	faults []views.Fault
+}
+
+func (s *server) readDeskFilter(ctx context.Context, q url.Values, orgs []accounts.Org) deskFilter {
+	f := deskFilter{values: url.Values{}}
+	if o := allocator.Outcome(q.Get("outcome")); slices.Contains(outcomes, o) {
+		f.Outcome = o
+		f.values.Set("outcome", string(o))
+	}
+	for _, o := range orgs {
+		if o.Slug == q.Get("org") {
+			f.OrgID = o.ID
+			f.values.Set("org", o.Slug)
+		}
+	}
+	if site := q.Get("site"); site != "" && len(site) <= 64 && !strings.ContainsRune(site, 0) {
+		f.Site = site
+		f.values.Set("site", site)
+	}
+	zone := i18n.From(ctx).Zone
+	for name, to := range map[string]*time.Time{"from": &f.From, "to": &f.To} {
+		text := strings.TrimSpace(q.Get(name))
+		if text == "" {
+			continue
+		}
+		at, err := time.ParseInLocation(localTime, text, zone)
+		if err != nil || at.Year() < 2000 || at.Year() > 9000 {
+			f.faults = append(f.faults, views.Fault{Field: name, Label: i18n.T(ctx, "desk."+name), Message: i18n.T(ctx, "desk.fault_time")})
+			continue
+		}
+		*to = at
+		f.values.Set(name, text)
+	}
+	return f
+}
+
 // desk lists the attempts.
 func (s *server) desk(w http.ResponseWriter, r *http.Request) error {
 	ctx := i18n.With(r.Context(), s.locale(r))
-	outcome := allocator.Outcome(r.URL.Query().Get("outcome"))
-	if !slices.Contains(outcomes, outcome) {
-		outcome = ""
-	}
-	after := listPage(r)
-	list, err := s.Allocator.Attempts(ctx, allocator.AttemptFilter{Outcome: outcome, Before: after, Limit: listRows + 1})
+	orgs, err := s.Accounts.Orgs(ctx)
 	if err != nil {
 		return err
 	}
-	m := views.DeskPage{Outcome: string(outcome)}
-	for _, o := range outcomes {
-		m.Outcomes = append(m.Outcomes, string(o))
+	c, err := s.readChoices(ctx)
+	if err != nil {
+		return err
 	}
+	f := s.readDeskFilter(ctx, r.URL.Query(), orgs)
+	f.Before, f.Limit = listPage(r), listRows+1
+	list, err := s.Allocator.Attempts(ctx, f.AttemptFilter)
+	if err != nil {
+		return err
+	}
+	m := views.DeskPage{
+		From: f.values.Get("from"), To: f.values.Get("to"), Filtered: len(f.values) > 0, Faults: f.faults,
+		CSV: withQuery("/desk/attempts.csv", f.values),
+	}
+	for _, o := range outcomes {
+		m.Outcomes = append(m.Outcomes, views.Option{Value: string(o), Label: i18n.T(ctx, "outcome."+string(o)), Chosen: o == f.Outcome})
+	}
+	for _, o := range orgs {
+		m.Orgs = append(m.Orgs, views.Option{Value: o.Slug, Label: o.Name, Chosen: o.ID == f.OrgID})
+	}
+	m.Sites = siteOptions(c, f.Site)
 	for i := range list[:min(len(list), listRows)] {
 		m.Items = append(m.Items, attemptRow(&list[i]))
 	}
-	last := uuid.Nil
-	if len(list) > listRows {
-		last = list[listRows-1].ID
+	if f.Before != uuid.Nil {
+		m.First = withQuery("/desk", f.values)
 	}
-	m.First, m.Next = pageLinks("/desk", "outcome", string(outcome), after != uuid.Nil, last)
-	return s.render(w, r, http.StatusOK, views.Desk(m))
+	if len(list) > listRows {
+		f.values.Set("after", list[listRows-1].ID.String())
+		m.Next = withQuery("/desk", f.values)
+	}
+	return s.renderLive(w, r, "list", m.Items, views.Desk(m))
+}
+
+func siteOptions(c choices, chosen string) (out []views.Option) {
+	for _, st := range c.sites {
+		label := st.Code
+		if st.Name != "" && st.Name != st.Code {
+			label = st.Name + " (" + st.Code + ")"
+		}
+		out = append(out, views.Option{Value: st.Code, Label: label, Chosen: st.Code == chosen})
+	}
+	return out
+}
+
+func withQuery(path string, v url.Values) string {
+	if len(v) == 0 {
+		return path
+	}
+	return path + "?" + v.Encode()
+}
+
+// deskCSV is the same rows as a file, in short pieces.
+func (s *server) deskCSV(w http.ResponseWriter, r *http.Request) error {
+	ctx := i18n.With(r.Context(), s.locale(r))
+	orgs, err := s.Accounts.Orgs(ctx)
+	if err != nil {
+		return err
+	}
+	f := s.readDeskFilter(ctx, r.URL.Query(), orgs)
+	f.Limit = csvPiece
+	list, err := s.Allocator.Attempts(ctx, f.AttemptFilter)
+	if err != nil {
+		return err
+	}
+	out := newSheet(w, "order-requests", "attempt", "at", "outcome", "organisation", "actor", "request", "considered", "eligible",
+		"skipped", "lost", "changed", "took_us", "hold")
+	for {
+		for i := range list {
+			a := &list[i]
+			hold := ""
+			if a.HoldID != nil {
+				hold = a.HoldID.String()
+			}
+			out.row(a.ID.String(), i18n.ISO(a.At), string(a.Outcome), a.OrgSlug, a.Actor, string(a.Request), strconv.Itoa(a.Considered),
+				strconv.Itoa(a.Eligible), strconv.Itoa(a.Skipped), strconv.Itoa(a.Lost), strconv.Itoa(a.Changed), strconv.FormatInt(a.TookUS, 10), hold)
+		}
+		out.flush()
+		if len(list) < csvPiece {
+			return nil
+		}
+		f.Before = list[len(list)-1].ID
+		list, err = s.Allocator.Attempts(ctx, f.AttemptFilter)
+		out.fail(err)
+	}
 }
 
 func attemptRow(a *allocator.Attempt) views.AttemptRow {
@@ -59,31 +174,39 @@ func attemptRow(a *allocator.Attempt) views.AttemptRow {
 	return row
 }
 
-// showAttempt is the record of one order request: both passes, and who was faster.
-func (s *server) showAttempt(w http.ResponseWriter, r *http.Request) error {
-	id, err := uuid.Parse(request.PathValue(r, "id"))
-	if err != nil {
-		return problem.NoSuch()
-	}
+// deskHolds lists what is held, by whomever.
+func (s *server) deskHolds(w http.ResponseWriter, r *http.Request) error {
 	ctx := i18n.With(r.Context(), s.locale(r))
-	a, err := s.Allocator.Attempt(ctx, id)
+	actor := request.Actor(ctx)
+	after := listPage(r)
+	list, err := s.Holds.Occupying(ctx, after, listRows+1)
 	if err != nil {
 		return err
 	}
-	who, err := s.namesFor(ctx, request.Actor(ctx))
+	who, err := s.namesFor(ctx, actor)
 	if err != nil {
 		return err
 	}
-	m := views.AttemptPage{
-		AttemptRow: attemptRow(&a), Key: a.Key, RequestID: a.RequestID, Reasons: reasonsOf(a.Reasons),
-		NearMisses: nearMissesOf(a.NearMisses, requestOf(a.Request), "", false),
+	m := views.DeskHoldsPage{CanConfirm: accounts.Can(actor.Role, accounts.ConvertHold)}
+	var shown []views.HoldRow // what the passing of time alone does not change
+	for _, h := range list[:min(len(list), listRows)] {
+		row := views.DeskHold{HoldRow: holdRow(h), Left: h.ExpiresAt.Sub(h.Now)}
+		row.By = who.of(ctx, h.CreatedBy)
+		m.Items, shown = append(m.Items, row), append(shown, row.HoldRow)
 	}
-	m.Actor = who.of(ctx, a.Actor)
-	for _, st := range a.Walk {
-		m.Walk = append(m.Walk, views.Step{Tag: st.AssetTag, Result: st.Result, Why: st.Why, At: st.At})
+	last := uuid.Nil
+	if len(list) > listRows {
+		last = list[listRows-1].ID
 	}
-	for _, f := range a.Faster {
-		m.Faster = append(m.Faster, views.Faster{Tag: f.AssetTag, Org: f.OrgSlug, HoldID: f.HoldID.String(), At: f.At, ByMS: f.ByMS})
+	m.First, m.Next = pageLinks("/desk/holds", "", "", after != uuid.Nil, last)
+	return s.renderLive(w, r, "list", shown, views.DeskHolds(m))
+}
+
+// overrideOf is the reason in an attempt's record.
+func overrideOf(detail json.RawMessage) string {
+	var d struct {
+		Reason string `json:"cool_down_overridden"`
 	}
-	return s.render(w, r, http.StatusOK, views.Attempt(m))
+	_ = json.Unmarshal(detail, &d)
+	return d.Reason
 }

@@ -162,3 +162,27 @@ func (s *server) moveMachine(w http.ResponseWriter, r *http.Request) error {
 }
 
 func machineURL(tag string) string { return "/fleet/machines/" + url.PathEscape(tag) }
+
+// classBoard is the stock by class.
+func (s *server) classBoard(w http.ResponseWriter, r *http.Request) error {
+	ctx := i18n.With(r.Context(), s.locale(r))
+	c, err := s.readChoices(ctx)
+	if err != nil {
+		return err
+	}
+	site := r.URL.Query().Get("site")
+	if !slices.ContainsFunc(c.sites, func(st fleet.Site) bool { return st.Code == site }) {
+		site = ""
+	}
+	list, more, err := s.Fleet.ClassBoard(ctx, site)
+	if err != nil {
+		return err
+	}
+	m := views.ClassesPage{Sites: siteOptions(c, site), More: more}
+	for _, row := range list {
+		b := boardRow(row.BoardRow)
+		b.Site, b.SiteName, b.Class = row.Spec.SiteCode, c.siteName(row.Spec.SiteCode), new(serverOf(row.Spec, "", c))
+		m.Items = append(m.Items, b)
+	}
+	return s.render(w, r, http.StatusOK, views.Classes(m))
+}

@@ -14,6 +14,7 @@ import (
 
 	"ironhold/accounts"
 	"ironhold/allocator"
+	"ironhold/desk"
 	"ironhold/fleet"
 	"ironhold/holds"
 	"ironhold/views"
@@ -80,6 +81,9 @@ func (s *server) holdPage(ctx context.Context, scope holds.Scope, h holds.Hold) 
 		return m, err
 	}
 	m.Events = eventsOf(ctx, events, who)
+	if m.Notes, err = s.notesOf(ctx, desk.OfHold, h.ID); err != nil {
+		return m, err
+	}
 	if m.State == string(holds.Expired) || m.State == string(holds.Cancelled) {
 		if mayOrder(actor) && !actor.Role.Staff() {
 			m.Others, err = s.alternatives(ctx, requestOf(h.Request), machine, h.OrgID, c)

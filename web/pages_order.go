@@ -189,7 +189,11 @@ func (s *server) placeOrder(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx := i18n.With(r.Context(), s.locale(r))
-	a := readAsk(ctx, f, "step")
+	known, override := []string{"step"}, ""
+	if accounts.Can(actor.Role, accounts.OverrideCool) {
+		known, override = append(known, "override"), clip(f.Get("override"))
+	}
+	a := readAsk(ctx, f, known...)
 	org, err := s.orderer(ctx, &a, actor, true)
 	if err != nil {
 		return err
@@ -205,7 +209,7 @@ func (s *server) placeOrder(w http.ResponseWriter, r *http.Request) error {
 		p := problem.New(problem.KeyMissing, "")
 		return s.refuse(w, r, p, views.Refusal{Name: string(p.Name), Ask: new(askOf(req)), ChangeURL: orderURL(req, org.slug, "")})
 	}
-	res, err := s.Allocator.Order(ctx, allocator.Order{OrgID: org.id, By: request.By(ctx), Key: a.key, Request: req})
+	res, err := s.Allocator.Order(ctx, allocator.Order{OrgID: org.id, By: request.By(ctx), Key: a.key, Request: req, OverrideCoolDown: override})
 	if err != nil {
 		return err
 	}

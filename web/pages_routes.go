@@ -53,8 +53,6 @@ func (s *server) pageRoutes() []route {
 		get("/services/{id}/end", accounts.EndService, s.endServiceForm),
 		post("/services/{id}/end", accounts.EndService, s.endService),
 
-		get("/desk", accounts.SeeAttempts, s.desk),
-		get("/desk/attempts/{id}", accounts.SeeAttempts, s.showAttempt),
 		get("/fleet", accounts.SeeFleet, s.fleetBoard),
 		get("/fleet/machines/{tag}", accounts.SeeFleet, s.showMachine),
 		post("/fleet/machines/{tag}/status", accounts.FleetWrite, s.moveMachine),
@@ -62,7 +60,7 @@ func (s *server) pageRoutes() []route {
 		post("/org/rollout", accounts.RolloutOrg, s.setOrgRollout),
 		get("/admin/rollout", accounts.RolloutLaunch, s.launch),
 		post("/admin/rollout", accounts.RolloutLaunch, s.setLaunch),
-	}, s.accountRoutes(get, post), s.orgRoutes(get, post), s.devRoutes())
+	}, s.accountRoutes(get, post), s.orgRoutes(get, post), s.deskRoutes(get, post), s.fleetRoutes(get, post), s.adminRoutes(get, post), s.devRoutes())
 }
 
 // maxForm is more than any form here holds.

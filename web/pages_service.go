@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"ironhold/accounts"
+	"ironhold/desk"
 	"ironhold/holds"
 	"ironhold/views"
 	"ironhold/views/i18n"
@@ -98,7 +99,8 @@ func (s *server) serviceModel(ctx context.Context, r *http.Request) (m views.Ser
 	if actor.Role.Staff() {
 		m.Org = v.OrgSlug
 	}
-	return m, nil
+	m.Notes, err = s.notesOf(ctx, desk.OfService, v.ID)
+	return m, err
 }
 
 // endServiceForm says what ending means; a service that has ended shows itself.

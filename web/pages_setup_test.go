@@ -65,15 +65,22 @@ func (s *site) person(name string, role accounts.Role, org string) *browser {
 
 func (b *browser) do(method, path string, body io.Reader) page {
 	b.s.t.Helper()
+	if body != nil {
+		b.header.Set("Content-Type", "application/x-www-form-urlencoded")
+		defer b.header.Del("Content-Type")
+	}
+	return b.raw(method, path, body)
+}
+
+// raw sends a body of whatever type the header says.
+func (b *browser) raw(method, path string, body io.Reader) page {
+	b.s.t.Helper()
 	r, err := http.NewRequestWithContext(b.s.t.Context(), method, b.s.http.URL+path, body)
 	if err != nil {
 		b.s.t.Fatal(err)
 	}
 	for k, v := range b.header {
 		r.Header[k] = v
-	}
-	if body != nil {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	resp, err := b.client.Do(r)
 	if err != nil {

@@ -32,7 +32,8 @@ var beginsNoHold = []string{
 
 // beginsNoHoldUnder are areas that have nothing to do with orders.
 var beginsNoHoldUnder = []string{
-	"/account", "/org/", "/invite", "/reset", "/notices", "/waiting", "/admin/", "/desk/notes", "/desk/requests", "/fleet/import", "/dev/", "/password",
+	"/account", "/org/", "/invitation", "/reset", "/waiting", "/admin/", "/desk/notes", "/desk/requests", "/desk/holds/{id}/give-back", "/desk/simulate",
+	"/fleet/import", "/dev/",
 }
 
 // TestEveryWritingRouteIsDecided: nobody adds a way to a hold without the switch.

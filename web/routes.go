@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/httprate"
 
 	"ironhold/accounts"
+	"ironhold/desk"
 	"ironhold/web/api"
 )
 
@@ -36,6 +37,9 @@ func build(c Config) (*server, error) {
 		return nil, err
 	}
 	s := &server{Config: c}
+	if s.Desk == nil {
+		s.Desk = desk.New(c.DB, c.Allocator)
+	}
 	if c.OrderRate > 0 {
 		s.orders = httprate.NewRateLimiter(c.OrderRate, time.Minute)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"ironhold/accounts"
 	"ironhold/allocator"
+	"ironhold/fleet"
 	"ironhold/holds"
 	"ironhold/migrations"
 	"ironhold/migrations/pg"
@@ -31,10 +32,11 @@ func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Alloc
 	holds.AddWorkers(workers, book, log)
 	allocator.AddWorkers(workers, a, log)
 	river.AddWorker(workers, &partitionsWorker{db: db, log: log})
+	river.AddWorker(workers, &uploadsWorker{fleet: fleet.New(db), log: log})
 	river.AddWorker(workers, &sessionsWorker{store: accounts.NewSessionStore(db), log: log})
 	schedules := append(holds.PeriodicJobs(s.SweepInterval), allocator.PeriodicJobs()...)
 	schedules = append(schedules,
-		periodic(24*time.Hour, partitionsArgs{}), periodic(time.Hour, sessionsArgs{}))
+		periodic(24*time.Hour, partitionsArgs{}), periodic(time.Hour, sessionsArgs{}), periodic(uploadsEvery, uploadsArgs{}))
 	client, err := river.NewClient(riverpgxv5.New(db), &river.Config{
 		Schema:       migrations.RiverSchema,
 		Logger:       log.With("part", "river"),

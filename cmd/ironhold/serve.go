@@ -101,6 +101,7 @@ type process struct {
 	live    *live.Hub
 	hush    func() // ends live
 	flags   *rollout.Flags
+	jobs    http.Handler // their pages
 }
 
 // start brings everything up and returns when it serves, or with the reason why it cannot. While
@@ -129,6 +130,9 @@ func (p *process) start(ctx context.Context) error {
 	p.startLive(ctx, interactive)
 	if p.options.web {
 		if err := p.startFlags(ctx, interactive); err != nil {
+			return err
+		}
+		if p.jobs, err = p.jobsPages(ctx); err != nil {
 			return err
 		}
 		if err := p.openSite(interactive); err != nil {
@@ -313,7 +317,7 @@ func (p *process) openSite(db *pgxpool.Pool) error {
 	})
 	site, err := web.New(web.Config{
 		Accounts: accounts.New(db), Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
-		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags,
+		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags, Jobs: p.jobs,
 		Secure: p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL,
 	})
 	if err != nil {

@@ -102,14 +102,14 @@ func staff() []Page {
 		Skipped: 2, Lost: 1, Took: 1234 * time.Microsecond, HoldID: id,
 	}
 	var rows []views.AttemptRow
-	var outcomes []string
+	var options []views.Option
 	for _, o := range []string{
 		"invalid", "replayed", "key_reused", "not_rolled_out", "organisation_suspended", "already_yours", "limit_reached", "cool_down", "held",
 		"someone_was_faster", "try_again_shortly", "all_held", "none_left", "busy", "checking",
 	} {
 		r := row
 		r.Outcome = o
-		rows, outcomes = append(rows, r), append(outcomes, o)
+		rows, options = append(rows, r), append(options, views.Option{Value: o, Label: text, Chosen: o == "held"})
 	}
 	attempt := views.AttemptPage{
 		AttemptRow: row, Key: text, RequestID: "r", Reasons: reasons(), NearMisses: misses(),
@@ -136,8 +136,8 @@ func staff() []Page {
 	rented.Occupant, rented.CanWrite, rented.WipedAt = &views.Occupant{Kind: "service", ID: id, Org: text, Since: now}, false, nil
 	wrongMachine.Occupant, wrongMachine.Faults = nil, []views.Fault{{Field: "reason", Label: "Reason", Message: "x"}}
 	pages := []Page{
-		{"desk", views.Desk(views.DeskPage{Items: rows, Outcomes: outcomes, Outcome: "held", Next: "/desk?after=x"})},
-		{"desk-empty", views.Desk(views.DeskPage{Outcomes: outcomes})},
+		{"desk", views.Desk(views.DeskPage{Items: rows, Outcomes: options, Orgs: options, Sites: options, From: "2026-11-30T12:00", Filtered: true, CSV: "/desk/attempts.csv", First: "/desk", Next: "/desk?after=x"})},
+		{"desk-empty", views.Desk(views.DeskPage{Outcomes: options, Faults: []views.Fault{{Field: "from", Label: "From", Message: "x"}}})},
 		{"attempt", views.Attempt(attempt)},
 		{"attempt-plain", views.Attempt(views.AttemptPage{AttemptRow: row})},
 		{"fleet", views.Fleet(fleet)},
@@ -146,6 +146,7 @@ func staff() []Page {
 		{"machine-rented", views.Machine(rented)},
 		{"machine-wrong", views.Machine(wrongMachine)},
 	}
+	pages = append(pages, deskPages(attempt, options)...)
 	for _, r := range []string{"launch_off", "org_on", "org_off", "not_opted_in", "percentage_in", "percentage_out", "launch_on"} {
 		pages = append(pages, Page{"rollout-" + r, views.OrgRollout(views.OrgRolloutPage{
 			Org: text, Setting: "inherit", Launch: "on", Reason: r, Effective: r == "org_on", ChangedAt: atp(-50), ChangedBy: text, CanSet: true,

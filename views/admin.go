@@ -1,0 +1,105 @@
+package views
+
+import (
+	"context"
+	"time"
+)
+
+// OrgsPage lists every organisation.
+type OrgsPage struct {
+	Items                             []OrgRow
+	CanAdd                            bool
+	Faults                            []Fault
+	Slug, Name, MaxHolds, MaxMachines string // as typed
+}
+
+// OrgRow is one organisation with its use.
+type OrgRow struct {
+	Slug, Name, Rollout   string
+	MaxHolds, MaxMachines int
+	Live, Active          int
+	Suspended             bool
+}
+
+// StaffOrgPage is one organisation for staff.
+type StaffOrgPage struct {
+	OrgRow
+	SuspendedAt                  *time.Time
+	SuspendedBy, SuspendedReason string
+	Effective                    bool
+	Why                          string
+	People                       []OrgPerson
+	CanLimits, CanSuspend        bool
+	FormHolds, FormMachines      string // as typed
+	Reason                       string
+	Faults                       []Fault
+	Notes                        *Notes
+}
+
+// OrgPerson is a member of an organisation.
+type OrgPerson struct {
+	Name, Email, Role string
+	Disabled          bool
+}
+
+// ChecksPage are the invariants.
+type ChecksPage struct {
+	AsOf     time.Time
+	Violated int
+	Items    []CheckRow
+}
+
+// CheckRow is one invariant.
+type CheckRow struct {
+	Name, Description string
+	Violations        int
+	Examples          []string
+}
+
+// ImportPage takes in a file.
+type ImportPage struct {
+	MaxMB              int
+	Faults             []Fault
+	Upload, Hash, Name string
+	Until              time.Time
+	Report             *ImportReport
+	Done               bool
+}
+
+// ImportReport counts the rows of a file.
+type ImportReport struct {
+	Added, Changed, Unchanged int
+	Refused, Warned           int
+	Refusals, Warnings        []ImportNotice // the first of them
+}
+
+// ImportNotice is about one line.
+type ImportNotice struct {
+	Line   int
+	Reason string
+}
+
+// ClassesPage is the stock by class.
+type ClassesPage struct {
+	Sites []Option
+	Items []BoardRow
+	More  bool
+}
+
+func (m ClassesPage) wrong() bool {
+	for _, b := range m.Items {
+		if b.wrong() {
+			return true
+		}
+	}
+	return false
+}
+
+func adminParts(ctx context.Context, here string) []Tab {
+	out := []Tab{{t(ctx, "admin.orgs"), "/admin/orgs", here == "orgs"}}
+	if person(ctx).Can.Launch {
+		out = append(out, Tab{t(ctx, "admin.launch"), "/admin/rollout", here == "launch"}, Tab{t(ctx, "admin.checks"), "/admin/checks", here == "checks"},
+			Tab{t(ctx, "admin.jobs"), "/admin/jobs/", false})
+	}
+	return out
+}
