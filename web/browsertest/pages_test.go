@@ -2,11 +2,15 @@ package browsertest
 
 import (
 	"flag"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/go-chi/chi/v5"
 
 	"ironhold/fleet"
 )
@@ -75,6 +79,32 @@ func TestPages(t *testing.T) {
 			})
 		}
 	})
+	if f := flag.Lookup("test.run"); f == nil || !strings.Contains(f.Value.String(), "/") {
+		forgotten(t, l.get(t))
+	}
+}
+
+// noPages are the GET routes that show no page of their own: for programs and scripts, downloads,
+// and addresses of forms, which lead whoever reloads them back to the page.
+var noPages = []string{
+	"/api/", "/healthz", "/readyz", "/static/", "/events", "/clock", ".csv", "/sign-in", "/order/result", "/dev/",
+	"/holds/{id}/extend", "/holds/{id}/cancel", "/holds/{id}/substitute", "/account/preferences",
+	"/org/members/{id}/role", "/org/members/{id}/reset", "/org/members/{id}/disable", "/org/members/{id}/enable",
+}
+
+// forgotten fails for every page that no state shows.
+func forgotten(t *testing.T, s *Site) {
+	t.Helper()
+	err := chi.Walk(s.routes, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		is := func(part string) bool { return strings.HasPrefix(pattern, part) || strings.HasSuffix(pattern, part) }
+		if method == http.MethodGet && pattern != "/org/tokens" && !slices.ContainsFunc(noPages, is) && !shown.has(pattern) {
+			t.Errorf("no state shows the page %s", pattern)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // check is what every page owes, whatever it shows.

@@ -8,12 +8,14 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/network"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -60,6 +62,8 @@ type Site struct {
 
 	t    testing.TB
 	hush func() // ends Live
+
+	routes chi.Routes
 }
 
 // run starts a hub and returns what ends it.
@@ -102,6 +106,7 @@ func New(t testing.TB, o Options) *Site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.routes, _ = handler.(chi.Routes)
 	server := httptest.NewServer(s.measure(handler))
 	s.URL = server.URL
 	t.Cleanup(func() {
@@ -140,6 +145,36 @@ func (m *measured) Write(p []byte) (int, error) {
 // Unwrap lets streams flush.
 func (m *measured) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
+// shown are the patterns of the pages that tests have been shown, for the check that none is
+// forgotten.
+var shown pages
+
+type pages struct {
+	mu  sync.Mutex
+	all map[string]bool
+}
+
+var accessLine = regexp.MustCompile(`msg=request .*method=GET .*route=(\S+) status=200 `)
+
+func (p *pages) note(line string) {
+	m := accessLine.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil {
+		p.all = map[string]bool{}
+	}
+	p.all[m[1]] = true
+}
+
+func (p *pages) has(pattern string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all[pattern]
+}
+
 // testLog writes what the server has logged if the test fails, all but the ordinary.
 type testLog struct {
 	t  testing.TB
@@ -162,6 +197,7 @@ func (l *testLog) Write(p []byte) (int, error) {
 			}
 		})
 	}
+	shown.note(string(p))
 	if !strings.Contains(string(p), "level=INFO") || strings.Contains(string(p), "status=5") {
 		l.lines = append(l.lines, string(p))
 	}

@@ -304,7 +304,12 @@ var states = []state{
 		fixture.Exec(v.t, v.Owner, "alter table services rename to services_lost")
 		v.Go("/services")
 	}},
-	{name: "database-away", who: customer, outcome: "busy", show: func(v *visit) { v.Go("/"); v.away(); v.Go("/holds") }},
+	{name: "database-away", who: customer, outcome: "busy", show: func(v *visit) {
+		v.Go("/")
+		v.away()
+		v.Go("/holds")
+		v.allow("/events") // the stream of news is away too
+	}},
 
 	// Staff and administrators.
 	{name: "desk", who: sales, title: "Desk", show: func(v *visit) { v.past(); v.attempts(); v.Go("/desk") }},

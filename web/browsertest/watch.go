@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ type watch struct {
 
 	mu       sync.Mutex
 	faults   []string
+	allowed  []string                   // parts of faults that are meant
 	pages    map[network.RequestID]bool // requests for whole pages
 	requests int
 }
@@ -76,12 +78,21 @@ func (w *watch) fault(format string, args ...any) {
 	w.faults = append(w.faults, fmt.Sprintf(format, args...))
 }
 
+// allow takes faults that contain the text for meant, from now on.
+func (tab *Tab) allow(part string) {
+	tab.watched.mu.Lock()
+	defer tab.watched.mu.Unlock()
+	tab.watched.allowed = append(tab.watched.allowed, part)
+}
+
 // report fails the test for everything recorded.
 func (w *watch) report(t testing.TB) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.faults {
-		t.Error(f)
+		if !slices.ContainsFunc(w.allowed, func(part string) bool { return strings.Contains(f, part) }) {
+			t.Error(f)
+		}
 	}
 }
 
@@ -89,7 +100,7 @@ func (w *watch) report(t testing.TB) {
 func (w *watch) reset(origin string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.origin, w.faults, w.pages = origin, nil, nil
+	w.origin, w.faults, w.allowed, w.pages = origin, nil, nil, nil
 }
 
 // forget drops what was recorded and returns it: for tests that cause it on purpose.

@@ -1,0 +1,26 @@
+package browsertest
+
+// The pages of operators.
+func init() {
+	states = append(states, []state{
+		{name: "admin-orgs", who: operator, show: at("/admin/orgs")},
+		{name: "admin-orgs-sales", who: sales, show: at("/admin/orgs")},
+		{name: "admin-orgs-wrong", who: operator, title: "Error", show: func(v *visit) {
+			v.Post("/admin/orgs", "slug", "Not a slug", "name", "", "max_holds", "many", "max_machines", "5")
+		}},
+		{name: "admin-org", who: operator, title: "Acme", show: func(v *visit) { v.own("GOT-1"); v.Go("/admin/orgs/acme") }},
+		{name: "admin-org-suspended", who: operator, title: "Acme", show: func(v *visit) {
+			v.Post("/admin/orgs/acme/suspend", "do", "suspend", "reason", "Invoice 4711 is open")
+		}},
+		{name: "admin-org-notes", who: sales, title: "Acme", show: func(v *visit) {
+			v.Post("/desk/notes", "subject", "organisation", "id", v.acme.String(), "body", "Calls on Fridays, wants to grow in Leipzig")
+		}},
+		{name: "admin-org-no-reason", who: operator, title: "Error", show: func(v *visit) { v.Post("/admin/orgs/acme/suspend", "do", "suspend", "reason", "") }},
+		{name: "admin-checks", who: operator, show: at("/admin/checks")},
+		{name: "fleet-import", who: operator, show: at("/fleet/import")},
+		{name: "fleet-import-gone", who: operator, title: "Error", show: at("/fleet/import?upload=01890000-0000-7000-8000-000000000001")},
+		{name: "fleet-classes", who: operator, sample: true, show: at("/fleet/classes")},
+		{name: "german-desk", who: sales, show: func(v *visit) { v.german(); v.attempts(); v.attempt("none_left"); v.Go("/desk") }},
+		{name: "german-launch", who: operator, show: func(v *visit) { v.german(); v.Go("/admin/rollout") }},
+	}...)
+}
