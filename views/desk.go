@@ -29,6 +29,22 @@ type AttemptRow struct {
 	HoldID                  string
 }
 
+// seen is how many machines fitted, of how many; an order that got its machine at the first look
+// surveyed none.
+func (a AttemptRow) seen(ctx context.Context) string {
+	if a.Considered == 0 {
+		return t(ctx, "desk.seen_only", "n", a.Eligible)
+	}
+	return t(ctx, "desk.seen_of", "eligible", a.Eligible, "n", a.Considered)
+}
+
+func (a AttemptRow) walk(ctx context.Context) string {
+	if a.Skipped+a.Lost+a.Changed == 0 {
+		return dash("")
+	}
+	return t(ctx, "desk.walk_of", "skipped", a.Skipped, "lost", a.Lost, "changed", a.Changed)
+}
+
 // AttemptPage is the record of one attempt: both passes, and what can be done about a refusal.
 type AttemptPage struct {
 	AttemptRow
