@@ -266,6 +266,7 @@ func TestNonsensicalSettings(t *testing.T) {
 		"POOL_BACKGROUND":      {"2"},
 		"ORDER_RATE":           {"-1", "x"},
 		"LOG_LEVEL":            {"loud", "info+3"},
+		"TRUSTED_PROXIES":      {"proxy.example", "10.0.0.0/33", "10.0.0.1,"},
 		"DATABASE_URL":         {"127.0.0.1:5432/x", "postgres://%zz"},
 		"MIGRATE_DATABASE_URL": {"://"},
 	} {

@@ -318,7 +318,7 @@ func (p *process) openSite(db *pgxpool.Pool) error {
 	site, err := web.New(web.Config{
 		Accounts: accounts.New(db), Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
 		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags, Jobs: p.jobs,
-		Secure: p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL,
+		Secure: p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL, TrustedProxies: p.settings.TrustedProxies,
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ type settings struct {
 	ListenAddr      string
 	MetricsAddr     string
 	BaseURL         string
+	TrustedProxies  []netip.Prefix
 	HoldDuration    time.Duration
 	HoldExtension   time.Duration
 	HoldCeiling     time.Duration
@@ -63,6 +65,8 @@ func settingsTable() []setting {
 			func(s *settings, v string) error { s.MetricsAddr = v; return address(v) }},
 		{"BASE_URL", "", "the address that people type; https:// turns on Secure cookies and HSTS; empty: http and LISTEN_ADDR",
 			func(s *settings, v string) error { s.BaseURL = strings.TrimSuffix(v, "/"); return baseURL(v) }},
+		{"TRUSTED_PROXIES", "", "networks of proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8, 2001:db8::/32; empty: none, and behind a proxy all people count as one network",
+			func(s *settings, v string) error { return prefixes(&s.TrustedProxies, v) }},
 		{"HOLD_DURATION", "15m", "how long a hold lasts",
 			func(s *settings, v string) error { return duration(&s.HoldDuration, v, time.Second, 7*24*time.Hour) }},
 		{"HOLD_EXTENSION", "15m", "what the one extension adds",
@@ -195,6 +199,23 @@ func address(text string) error {
 	_, port, err := net.SplitHostPort(text)
 	if n, err2 := strconv.Atoi(port); err != nil || err2 != nil || n < 0 || n > 65535 {
 		return fmt.Errorf("%q is not host:port, such as 127.0.0.1:8080", text)
+	}
+	return nil
+}
+
+// prefixes reads networks, and single addresses as networks of one, with commas between them.
+func prefixes(to *[]netip.Prefix, text string) error {
+	*to = nil
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		p, err := netip.ParsePrefix(part)
+		if addr, err2 := netip.ParseAddr(part); err2 == nil {
+			p, err = addr.Prefix(addr.BitLen())
+		}
+		if err != nil {
+			return fmt.Errorf("%q is no network such as 10.0.0.0/8", part)
+		}
+		*to = append(*to, p.Masked())
 	}
 	return nil
 }

@@ -23,6 +23,11 @@ function prints(button) {
   button.addEventListener("click", () => window.print());
 }
 
+// The browser knows where it is; whoever makes an account need not say it.
+for (const field of document.querySelectorAll("[data-zone]")) {
+  field.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+}
+
 // A form is sent once: the second click of a double click does nothing. The server would answer
 // both with the same page.
 function once(form) {
