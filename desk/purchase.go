@@ -44,8 +44,8 @@ type Purchase struct {
 const selectPurchases = `select id, site_code, request, attempt_id, state, note, created_at, created_by, changed_at, changed_by
 	from purchase_requests`
 
-// maxPurchases bounds the list.
-const maxPurchases = 200
+// maxPurchases bounds the list, the newest count.
+const maxPurchases = 25
 
 // Purchases lists the requests of a state, all for "", newest first, each with how many refused
 // orders it would have served.

@@ -14,8 +14,8 @@ type ClassRow struct {
 	BoardRow
 }
 
-// maxClasses bounds the classes of one answer; an auction fleet has nearly one per machine.
-const maxClasses = 200
+// maxClasses bounds the classes of one answer, so that a page stays small; an auction fleet has nearly one per machine.
+const maxClasses = 60
 
 // ClassBoard counts the fleet by class, the largest first, at one site or everywhere. more is
 // whether there are further classes than are returned.

@@ -95,7 +95,7 @@ func (s *server) attemptActions(ctx context.Context, m *views.AttemptPage, a all
 }
 
 // machinesShown is how many machines a page of the survey has.
-const machinesShown = 100
+const machinesShown = 60
 
 // attemptMachines lists every machine with its reasons for what an attempt asked, as of now.
 func (s *server) attemptMachines(w http.ResponseWriter, r *http.Request) error {

@@ -174,12 +174,15 @@ func attemptRow(a *allocator.Attempt) views.AttemptRow {
 	return row
 }
 
+// deskHoldRows keeps the page small, whose rows have buttons.
+const deskHoldRows = 35
+
 // deskHolds lists what is held, by whomever.
 func (s *server) deskHolds(w http.ResponseWriter, r *http.Request) error {
 	ctx := i18n.With(r.Context(), s.locale(r))
 	actor := request.Actor(ctx)
 	after := listPage(r)
-	list, err := s.Holds.Occupying(ctx, after, listRows+1)
+	list, err := s.Holds.Occupying(ctx, after, deskHoldRows+1)
 	if err != nil {
 		return err
 	}
@@ -189,14 +192,14 @@ func (s *server) deskHolds(w http.ResponseWriter, r *http.Request) error {
 	}
 	m := views.DeskHoldsPage{CanConfirm: accounts.Can(actor.Role, accounts.ConvertHold)}
 	var shown []views.HoldRow // what the passing of time alone does not change
-	for _, h := range list[:min(len(list), listRows)] {
+	for _, h := range list[:min(len(list), deskHoldRows)] {
 		row := views.DeskHold{HoldRow: holdRow(h), Left: h.ExpiresAt.Sub(h.Now)}
 		row.By = who.of(ctx, h.CreatedBy)
 		m.Items, shown = append(m.Items, row), append(shown, row.HoldRow)
 	}
 	last := uuid.Nil
-	if len(list) > listRows {
-		last = list[listRows-1].ID
+	if len(list) > deskHoldRows {
+		last = list[deskHoldRows-1].ID
 	}
 	m.First, m.Next = pageLinks("/desk/holds", "", "", after != uuid.Nil, last)
 	return s.renderLive(w, r, "list", shown, views.DeskHolds(m))
