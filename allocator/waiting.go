@@ -26,6 +26,8 @@ type Waiting struct {
 	ToldAt    *time.Time      `db:"told_at"`
 	AssetTag  *string         `db:"asset_tag"` // told: the machine that came free
 	ClosedAt  *time.Time      `db:"closed_at"`
+	Free      bool            `db:"free"`    // told: nobody has taken the machine since
+	HoldID    *uuid.UUID      `db:"hold_id"` // told: the organisation's own live hold on it
 }
 
 const (
@@ -43,8 +45,13 @@ type WaitingFull struct{ Limit int }
 func (e *WaitingFull) Error() string { return fmt.Sprintf("at most %d entries wait at once", e.Limit) }
 
 const selectWaiting = `
-select w.id, w.org_id, w.actor, w.request, w.attempt_id, w.state, w.created_at, w.told_at, m.asset_tag, w.closed_at
-  from waiting_list w left join machines m on m.id = w.machine_id`
+select w.id, w.org_id, w.actor, w.request, w.attempt_id, w.state, w.created_at, w.told_at, m.asset_tag, w.closed_at,
+       coalesce(m.status = 'ready', false) and h.id is null
+         and not exists (select from services s where s.machine_id = m.id and s.ended_at is null) as free,
+       case when h.org_id = w.org_id then h.id end as hold_id
+  from waiting_list w
+  left join machines m on m.id = w.machine_id
+  left join holds h on h.machine_id = m.id and h.state = 'held' and h.expires_at > clock_timestamp()`
 
 // Wait puts a request on the waiting list; asking again for the same returns the entry that waits.
 // A request that is none gives its faults.
@@ -83,6 +90,20 @@ on conflict (org_id, request) where state = 'waiting' do nothing`, org, toJSON(r
 		a.opt.OnChange()
 	}
 	return w, nil, err
+}
+
+// WaitingCount is how many entries of an organisation wait, and how many were told of a machine in
+// the last day and not taken off the list since.
+func (a *Allocator) WaitingCount(ctx context.Context, org uuid.UUID) (open, told int, err error) {
+	err = a.reading(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `
+select count(*) filter (where state = 'waiting'), count(*) filter (where state = 'told' and told_at > clock_timestamp() - interval '1 day')
+  from (select state, told_at from waiting_list where org_id = $1 order by id desc limit 200) w`, org).Scan(&open, &told)
+	})
+	if err != nil {
+		err = fmt.Errorf("waiting list: %w", err)
+	}
+	return open, told, err
 }
 
 // WaitingList lists an organisation's entries, newest first; the zero organisation lists all, for

@@ -70,6 +70,7 @@ var looks = map[string]look{
 	"ceiling-reached":        {"cool", "clock"},
 	"key-missing":            {"calm", "key"},
 	"key-reused":             {"calm", "twins"},
+	"waiting-list-full":      {"limit", "hourglass"},
 }
 
 func (r Refusal) look() look {
@@ -141,7 +142,7 @@ func chargedKey(name string) string {
 	switch name {
 	case "hold-converted":
 		return "refusal.charged_before"
-	case "limit-reached", "already-yours", "extension-used", "ceiling-reached", "not-withdrawn", "no-substitute", "key-reused":
+	case "limit-reached", "already-yours", "extension-used", "ceiling-reached", "not-withdrawn", "no-substitute", "key-reused", "waiting-list-full":
 		return "refusal.unchanged"
 	case "checking":
 		return "refusal.charged_once"

@@ -72,6 +72,7 @@ func (s *server) dress(r *http.Request, path string) context.Context {
 	ctx = i18n.With(ctx, s.locale(r))
 	if info.Known {
 		sh.Person = personOf(info.Actor)
+		sh.Waits = s.waits(ctx, info.Actor)
 		if hasSession(ctx) {
 			if key := s.pages.sessions.PopString(ctx, noticeKey); key != "" {
 				sh.Notice = i18n.T(ctx, key)

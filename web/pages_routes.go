@@ -35,6 +35,10 @@ func (s *server) pageRoutes() []route {
 		get("/order", signedIn, s.orderForm),
 		begins(post("/order", signedIn, s.placeOrder)),
 		get("/order/result", signedIn, s.orderResult),
+		get("/waiting", accounts.SeeOffers, s.waiting),
+		post("/waiting", accounts.Order, s.wait),
+		get("/waiting/{id}/stop", accounts.SeeOffers, s.backToWaiting),
+		post("/waiting/{id}/stop", accounts.Order, s.stopWaiting),
 
 		get("/holds", accounts.SeeHolds, s.listHolds),
 		get("/holds/{id}", accounts.SeeHolds, s.showHold),

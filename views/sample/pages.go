@@ -92,6 +92,8 @@ func customer() []Page {
 		{"service-ended", views.Service(over)},
 		{"service-end", views.EndService(running)},
 		{"service-end-wrong", views.EndService(wrongEnd)},
+		{"waiting", views.Waiting(waiting())},
+		{"waiting-empty", views.Waiting(views.WaitingPage{})},
 		{"help", views.Help(Outcomes())},
 	}
 }
@@ -159,12 +161,24 @@ func staff() []Page {
 	return pages
 }
 
+func waiting() views.WaitingPage {
+	row := views.WaitingRow{
+		ID: id, Ask: ask(), Since: now, By: text, Again: []views.Hidden{{Name: "cpu", Value: text}}, OrderBy: "/order?cpu=x",
+		Tag: "GOT-1001", ToldAt: now, Free: true, OrderThis: "/order?machine=GOT-1001",
+	}
+	taken, ours := row, row
+	taken.Free, taken.ID = false, id[:len(id)-1]+"0"
+	ours.Free, ours.HoldID, ours.ID = false, id, id[:len(id)-1]+"1"
+	return views.WaitingPage{Told: []views.WaitingRow{row, taken, ours}, Waiting: []views.WaitingRow{row}}
+}
+
 // Outcomes are the names of the problems that have a page of their own.
 func Outcomes() []string {
 	return []string{
 		"someone-was-faster", "none-left", "all-held", "try-again-shortly", "busy", "checking", "organisation-suspended", "limit-reached",
 		"already-yours", "cool-down", "not-rolled-out", "hold-expired", "hold-cancelled", "hold-converted", "machine-withdrawn",
 		"not-withdrawn", "no-substitute", "extension-used", "ceiling-reached", "key-missing", "key-reused",
+		"waiting-list-full",
 	}
 }
 

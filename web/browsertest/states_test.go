@@ -7,6 +7,7 @@ import (
 
 	"ironhold/allocator"
 	"ironhold/holds"
+	"ironhold/migrations/pg"
 	"ironhold/migrations/pgtest/fixture"
 )
 
@@ -276,6 +277,25 @@ var states = []state{
 		v.Post(path("/holds/", v.own("GOT-1"), "/extend"), "key", uuid.NewString())
 	}},
 
+	// The waiting list.
+	{name: "waiting-empty", who: customer, title: "Waiting", show: at("/waiting")},
+	{name: "waiting", who: customer, title: "Waiting", show: func(v *visit) {
+		v.wait(v.acme, allocator.Request{MinRAMGB: 512, Sites: []string{"OPO1"}})
+		v.holdTag(v.rival, "OPO-1")
+		v.order("min_ram_gb", "256")
+		v.Follow(func() { v.Press("Tell me") })
+	}},
+	{name: "waiting-told", who: customer, title: "Waiting", show: func(v *visit) { v.told(); v.Go("/waiting") }},
+	{name: "holds-told", who: customer, title: "Holds", show: func(v *visit) { v.told(); v.own("LEJ-1"); v.Go("/holds") }},
+	{name: "waiting-full", who: customer, outcome: "waiting-list-full", show: func(v *visit) {
+		for i := range 20 {
+			v.wait(v.acme, allocator.Request{MinRAMGB: 1000 + i})
+		}
+		v.order("min_ram_gb", "512")
+		v.Follow(func() { v.Press("Tell me") })
+	}},
+	{name: "german-waiting", who: customer, show: func(v *visit) { v.german(); v.told(); v.Go("/waiting") }},
+
 	// The service.
 	{name: "service-fresh", who: customer, outcome: "service", show: func(v *visit) {
 		v.Go(path("/holds/", v.own("GOT-1"), "/confirm"))
@@ -411,6 +431,29 @@ func (v *visit) confirmAfter(tag string, happens func(id uuid.UUID)) {
 	v.Go(path("/holds/", id, "/confirm"))
 	happens(id)
 	v.Follow(func() { v.Click(`form[action$="/confirm"] button`) })
+}
+
+func (v *visit) wait(org uuid.UUID, r allocator.Request) {
+	v.t.Helper()
+	if _, faults, err := v.Allocator.Wait(v.t.Context(), pg.By{Actor: "user:" + v.user.String()}, org, r, nil); err != nil || len(faults) > 0 {
+		v.t.Fatal(faults, err)
+	}
+}
+
+// told lets two machines that the visitor waited for come free, one of them taken again since, and
+// leaves a third wish open.
+func (v *visit) told() {
+	v.t.Helper()
+	first, second := v.holdTag(v.rival, "OPO-1"), v.holdTag(v.rival, "OPO-2")
+	v.wait(v.acme, allocator.Request{MinRAMGB: 256})
+	v.wait(v.acme, allocator.Request{Machine: "OPO-2"})
+	v.wait(v.acme, allocator.Request{MinRAMGB: 512, Sites: []string{"OPO1"}})
+	v.cancel(v.rival, first)
+	v.cancel(v.rival, second)
+	if n, err := v.Allocator.MatchWaiting(v.t.Context()); err != nil || n != 2 {
+		v.t.Fatalf("told %d, %v", n, err)
+	}
+	v.holdTag(v.rival, "OPO-2")
 }
 
 // past gives both organisations holds of every kind.
