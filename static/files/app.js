@@ -148,6 +148,14 @@ class Countdown {
     live.hidden = true;
     over.hidden = false;
     for (const form of document.querySelectorAll("form[data-needs-time]")) form.hidden = true;
+    // The whole page says it, not this part alone.
+    const main = document.querySelector("main");
+    main.className = main.className.replace(/\btone-\w+/, "tone-expired");
+    main.dataset.outcome = "hold-expired";
+    main.querySelector("h1").textContent = this.box.dataset.titleOver;
+    main.querySelector(".verdict-icon")?.replaceChildren(over.querySelector(".icon").cloneNode(true));
+    const until = this.box.querySelector("[data-until]");
+    if (until) until.textContent = until.dataset.until;
     if (had) over.querySelector("a, button")?.focus({ preventScroll: true }); // what had the focus is gone
     document.dispatchEvent(new CustomEvent("ironhold:over"));
   }
