@@ -70,7 +70,6 @@ func TestPages(t *testing.T) {
 				v.fits()
 				// What the colours and the width can change.
 				v.Scheme("dark")
-				v.Axe("desk, dark", "color-contrast")
 				v.Size(Phone)
 				v.Axe("phone, dark", "color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block")
 				v.fits()
