@@ -279,7 +279,10 @@ func (s *server) refuseStep(w http.ResponseWriter, r *http.Request, scope holds.
 	}
 	// The hold makes the page richer; without it the refusal is still told.
 	if h, err := s.Holds.Get(ctx, scope, id); err == nil {
-		if m, _, _, err := s.holdModel(ctx, h); err == nil {
+		if m, machine, c, err := s.holdModel(ctx, h); err == nil {
+			if actor := request.Actor(ctx); mayOrder(actor) && !actor.Role.Staff() && (p.Name == problem.HoldExpired || p.Name == problem.HoldCancelled) {
+				m.Others, _ = s.alternatives(ctx, requestOf(h.Request), machine, h.OrgID, c)
+			}
 			v.Hold, v.Ask, v.ChangeURL = &m, &m.Ask, m.Again.Change
 			v.ServiceID = m.ServiceID
 		}
