@@ -65,16 +65,16 @@ func TestConfirmAfterTheDeadline(t *testing.T) {
 	t.Parallel()
 	v := begin(t, customer, Options{})
 	v.WithoutScripts()
-	id := v.hold(v.acme, allocator.Request{MinRAMGB: 256})
+	id := v.hold(v.acme, allocator.Request{MinRAMGB: 64})
 	v.Go(path("/holds/", id, "/confirm"))
 	v.leave(id, -time.Second)
 	v.Follow(func() { v.Click(`form[action$="/confirm"] button`) })
 	v.WantOutcome("hold-expired")
-	v.Says("Nothing", "charged", "Hold the same server again")
+	v.Says("Nothing", "charged", "Hold the same server again", "3 others that fit")
 	if n := fixture.Get[int](t, v.Owner, "select count(*)::int from services"); n != 0 {
 		t.Errorf("%d services", n)
 	}
-	if !Eval[bool](v.Tab, `!!document.querySelector('main a[href*="min_ram_gb=256"]')`) {
+	if !Eval[bool](v.Tab, `!!document.querySelector('main a[href*="min_ram_gb=64"]')`) {
 		t.Errorf("no way back with what was entered\n%s", v.where())
 	}
 	v.Follow(func() { v.Press("Hold the same server again") })
