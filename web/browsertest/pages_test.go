@@ -89,6 +89,7 @@ var noPages = []string{
 	"/api/", "/healthz", "/readyz", "/static/", "/events", "/clock", ".csv", "/sign-in", "/order/result", "/dev/",
 	"/holds/{id}/extend", "/holds/{id}/cancel", "/holds/{id}/substitute", "/account/preferences",
 	"/org/members/{id}/role", "/org/members/{id}/reset", "/org/members/{id}/disable", "/org/members/{id}/enable",
+	"/admin/jobs", // River's own pages
 }
 
 // forgotten fails for every page that no state shows.
