@@ -2,6 +2,7 @@ package views
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,11 @@ func themeChoices(ctx context.Context) []Choice {
 		out = append(out, Choice{Value: theme, Label: t(ctx, "theme."+theme), Chosen: chosen})
 	}
 	return out
+}
+
+// hinted reports whether any of the choices explains itself.
+func hinted(choices []Choice) bool {
+	return slices.ContainsFunc(choices, func(c Choice) bool { return c.Hint != "" })
 }
 
 // device says in words which browser on which system a session is: names that browsers tell about

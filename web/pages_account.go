@@ -141,7 +141,11 @@ func (s *server) passwordFaults(ctx context.Context, err error, old string) ([]v
 	if refused, ok := errors.AsType[*accounts.PasswordRefused](err); ok {
 		var faults []views.Fault
 		if refused.Old {
-			faults = append(faults, views.Fault{Field: old, Message: i18n.T(ctx, "password.fault.old")})
+			key := "password.fault.own"
+			if old == "old_password" {
+				key = "password.fault.old"
+			}
+			faults = append(faults, views.Fault{Field: old, Message: i18n.T(ctx, key)})
 		}
 		if fault, bad := chosenFault(ctx, refused.New); bad {
 			faults = append(faults, fault)

@@ -98,7 +98,7 @@ func TestMemberPages(t *testing.T) {
 	eva.post(own + "/disable").want(409)
 
 	// A link to a new password asks for the administrator's own.
-	eva.submit(p, path+"/reset", "own_password", "wrong").want(422).says("not your present password")
+	eva.submit(p, path+"/reset", "own_password", "wrong").want(422).says("This is not your password")
 	link := secretOf(eva.submit(p, path+"/reset", "own_password", password).outcome(201, "reset-made"))
 	cy = s.again("customer-acme@example.com", password)
 	fresh := s.stranger()
@@ -132,7 +132,7 @@ func TestTokenPages(t *testing.T) {
 	s := newSite(t)
 	eva, rob := s.person("Eva", accounts.OrgAdmin, "acme"), s.person("Rob", accounts.OrgAdmin, "rival")
 	form := eva.get("/org/tokens/new").want(200)
-	eva.submit(form, "/org/tokens", "name", "CI", "role", "customer", "own_password", "wrong").want(422).says("not your present password")
+	eva.submit(form, "/org/tokens", "name", "CI", "role", "customer", "own_password", "wrong").want(422).says("This is not your password")
 	eva.submit(form, "/org/tokens", "name", " ", "role", "customer", "own_password", password).want(422).says("Enter a name")
 	eva.submit(form, "/org/tokens", "name", "CI", "role", "operator", "own_password", password).want(422)
 	made := eva.submit(form, "/org/tokens", "name", "CI", "role", "customer", "own_password", password, "org_id", s.rival.String(), "org", "rival").outcome(201, "token-made")

@@ -88,6 +88,8 @@ func parse(value json.RawMessage) (message, error) {
 	return m, nil
 }
 
+const longWord = 24
+
 // pseudo makes longer, accented texts of English ones, leaving arguments as they are.
 func pseudo(en map[string]message) map[string]message {
 	accents := strings.NewReplacer("a", "á", "e", "ë", "i", "ï", "o", "ö", "u", "ü", "A", "Å", "E", "É", "O", "Ø", "y", "ÿ", "c", "ç", "n", "ñ")
@@ -108,7 +110,11 @@ func pseudo(en map[string]message) map[string]message {
 				b.WriteString("{" + name + "}")
 				rest = tail
 			}
-			b.WriteString(" " + strings.Repeat("ẋ", len(text)*2/5) + "]")
+			// Two fifths longer, in words as long as German ones are.
+			for left := len(text) * 2 / 5; left > 0; left -= longWord {
+				b.WriteString(" " + strings.Repeat("ẋ", min(left, longWord)))
+			}
+			b.WriteString("]")
 			forms[form] = b.String()
 		}
 		out[key] = message{forms}
