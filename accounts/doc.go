@@ -1,10 +1,18 @@
 // Package accounts knows who may do what: organisations with their caps, people, sessions, tokens,
 // and the table of functions that each role has. It owns the tables organisations, org_limits,
-// users, sessions and api_tokens.
+// users, sessions, sign_in_failures, api_tokens, invitations and password_resets; triggers write the
+// history of them into account_events.
 //
 //	email + password -> SignIn -> session (row in sessions) -> ActorOfUser -\
 //	                                                                         Actor -> Can(role, function)
 //	Authorization: Bearer ih_... ---------------------------> ActorOfToken -/
+//
+// An address takes ten wrong passwords in fifteen minutes, whether or not somebody has it.
+//
+// One-use links, of which only a hash is kept:
+//
+//	Invite   -> open -> accepted (a person is made) | revoked (also by a newer one) | expired after 7 days
+//	AddReset -> open -> used (a password is set)    | revoked (also by a new password) | expired after 1 hour
 //
 // The roles:
 //
@@ -18,6 +26,8 @@
 // that too. A missing function answers forbidden; another organisation's object answers like one
 // that does not exist.
 //
-// A session ends at once when the person signs out, signs out everywhere, changes the password or
-// is disabled; a token when it is revoked. Nothing is cached between requests.
+// A session ends at once when the person signs out, signs out everywhere, changes the password (but
+// where they do it), gets another role or is disabled; a token when it is revoked. Nothing is cached
+// between requests. Changes of members run under the organisation's lock, so that one administrator
+// always stays.
 package accounts
