@@ -87,7 +87,7 @@ func TestPages(t *testing.T) {
 // and addresses of forms, which lead whoever reloads them back to the page.
 var noPages = []string{
 	"/api/", "/healthz", "/readyz", "/static/", "/events", "/clock", ".csv", "/sign-in", "/order/result", "/dev/",
-	"/holds/{id}/extend", "/holds/{id}/cancel", "/holds/{id}/substitute", "/account/preferences",
+	"/holds/{id}/extend", "/holds/{id}/cancel", "/holds/{id}/substitute", "/account/preferences", "/waiting/{id}/stop",
 	"/org/members/{id}/role", "/org/members/{id}/reset", "/org/members/{id}/disable", "/org/members/{id}/enable",
 	"/admin/jobs", // River's own pages
 }
