@@ -30,6 +30,11 @@ type Offer struct {
 	Total     int
 	YouHold   int
 	YouRent   int
+
+	YourHolds    []uuid.UUID // the live holds that YouHold counts
+	YourServices []uuid.UUID // the active services that YouRent counts
+	Tag          string      // of ClassOffers: the asset tag when it is a single machine
+	NextFreeAt   *time.Time  // of ClassOffers: when the first live hold ends
 }
 
 // Offers is a list of offers as of a time of the database.
@@ -57,21 +62,49 @@ func Sorts() []string {
 }
 
 const selectYours = `
-select m.class_id, count(*) filter (where x.hold)::int, count(*) filter (where not x.hold)::int
-  from (select machine_id, true as hold from holds where org_id = $1 and state = 'held' and expires_at > clock_timestamp()
+select m.class_id, coalesce(array_agg(x.id order by x.id) filter (where x.hold), '{}'),
+       coalesce(array_agg(x.id order by x.id) filter (where not x.hold), '{}')
+  from (select id, machine_id, true as hold from holds where org_id = $1 and state = 'held' and expires_at > clock_timestamp()
         union all
-        select machine_id, false from services where org_id = $1 and ended_at is null) x
+        select id, machine_id, false from services where org_id = $1 and ended_at is null) x
   join machines m on m.id = x.machine_id
  group by 1`
+
+// yours are an organisation's holds and services of each class.
+type yours map[int][2][]uuid.UUID
+
+func (a *Allocator) yours(ctx context.Context, tx pgx.Tx, org uuid.UUID) (yours, error) {
+	out := yours{}
+	if org == uuid.Nil {
+		return out, nil
+	}
+	rows, err := tx.Query(ctx, selectYours, org)
+	if err != nil {
+		return nil, fmt.Errorf("offers: %w", err)
+	}
+	var class int
+	var held, rented []uuid.UUID
+	_, err = pgx.ForEachRow(rows, []any{&class, &held, &rented}, func() error {
+		out[class] = [2][]uuid.UUID{slices.Clone(held), slices.Clone(rented)}
+		return nil
+	})
+	return out, err
+}
+
+func (y yours) mark(o *Offer) {
+	of := y[o.Class.ID]
+	o.YourHolds, o.YourServices = of[0], of[1]
+	o.YouHold, o.YouRent = len(of[0]), len(of[1])
+}
 
 // Offers lists the classes that fit, with their counts. A class whose machines are all retired is
 // left out.
 func (a *Allocator) Offers(ctx context.Context, q OfferQuery) (Offers, error) {
 	var (
-		gs    []group
-		cat   *catalogue
-		yours = map[int][2]int{}
-		out   Offers
+		gs   []group
+		cat  *catalogue
+		mine yours
+		out  Offers
 	)
 	err := a.reading(ctx, func(tx pgx.Tx) (err error) {
 		if err := tx.QueryRow(ctx, "select clock_timestamp()").Scan(&out.AsOf); err != nil {
@@ -80,18 +113,10 @@ func (a *Allocator) Offers(ctx context.Context, q OfferQuery) (Offers, error) {
 		if gs, err = a.groups(ctx, tx, uuid.Nil, ""); err != nil {
 			return err
 		}
-		if cat, err = a.current(ctx, tx); err != nil || q.Org == uuid.Nil {
+		if cat, err = a.current(ctx, tx); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, selectYours, q.Org)
-		if err != nil {
-			return fmt.Errorf("offers: %w", err)
-		}
-		var class, held, rented int
-		_, err = pgx.ForEachRow(rows, []any{&class, &held, &rented}, func() error {
-			yours[class] = [2]int{held, rented}
-			return nil
-		})
+		mine, err = a.yours(ctx, tx, q.Org)
 		return err
 	})
 	if err != nil {
@@ -99,8 +124,7 @@ func (a *Allocator) Offers(ctx context.Context, q OfferQuery) (Offers, error) {
 	}
 	out.Items = fold(&q.Request, gs, cat)
 	for i := range out.Items {
-		y := yours[out.Items[i].Class.ID]
-		out.Items[i].YouHold, out.Items[i].YouRent = y[0], y[1]
+		mine.mark(&out.Items[i])
 	}
 	order := sorts[q.Sort]
 	if order == nil {

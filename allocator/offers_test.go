@@ -53,6 +53,7 @@ func TestOffersAgainstReference(t *testing.T) {
 			got[key] = counts{o.Free, o.Held, o.InService, o.Total, o.YouHold, o.YouRent}
 		}
 		same(rt, "offers", got, want)
+		sameAlone(t, rt, a, q, offers)
 		sorted := slices.IsSortedFunc(offers.Items, func(x, y Offer) int {
 			switch q.Sort {
 			case "-price":
@@ -87,4 +88,29 @@ func specKey(s *fleet.Spec) string {
 	slices.Sort(c.Features)
 	c.Drives = nil
 	return string(toJSON(c))
+}
+
+// sameAlone asks for each class alone: it stands as it stands in the list.
+func sameAlone(t *testing.T, rt *rapid.T, a *Allocator, q OfferQuery, list Offers) {
+	var ids []int
+	for i := range list.Items {
+		ids = append(ids, list.Items[i].Class.ID)
+	}
+	alone, err := a.ClassOffers(t.Context(), q.Org, append(ids, -1, 1<<30)...)
+	if err != nil {
+		rt.Fatalf("classes: %v", err)
+	}
+	if len(alone.Items) != len(ids) {
+		rt.Fatalf("%d classes, want %d", len(alone.Items), len(ids))
+	}
+	for i, o := range alone.Items {
+		if single := o.Tag != ""; single != (o.Total == 1) {
+			rt.Fatalf("%d machines with the tag %q", o.Total, o.Tag)
+		}
+		if (o.NextFreeAt != nil) != (o.Held > 0) {
+			rt.Fatalf("%d held, the next free at %v", o.Held, o.NextFreeAt)
+		}
+		o.Tag, o.NextFreeAt = "", nil
+		same(rt, "a class alone", o, list.Items[i])
+	}
 }

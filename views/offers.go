@@ -22,16 +22,40 @@ type OffersPage struct {
 	Filtered bool
 	NearMiss []NearMiss
 	Off      *RolloutRefusal
-	OrderURL string // order with the same constraints
-	Stale    bool   // the counts are from memory: the database is away
+	OrderURL string   // order with the same constraints
+	CSV      string   // the same rows as a file
+	Here     string   // this list
+	Compared []Hidden // ticked to be compared, but not on this page
+	Stale    bool     // the counts are from memory: the database is away
 }
 
 // Offer is one group, or one machine that has no equal.
 type Offer struct {
+	ID string
 	Server
 	Free, Held, InService, Total int
 	YouHold, YouRent             int
+	Holds, Services              []string // the ids of what YouHold and YouRent count
 	OrderURL                     string
+	Compared                     bool // ticked to be compared
+}
+
+// href is the offer's own page.
+func (o Offer) href() string { return "/offers/" + o.ID }
+
+// holdsHref leads to the one hold, or to the list.
+func (o Offer) holdsHref() string {
+	if len(o.Holds) == 1 {
+		return "/holds/" + o.Holds[0]
+	}
+	return "/holds?state=held"
+}
+
+func (o Offer) servicesHref() string {
+	if len(o.Services) == 1 {
+		return "/services/" + o.Services[0]
+	}
+	return "/services"
 }
 
 // Sort is a column's link.

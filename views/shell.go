@@ -59,6 +59,7 @@ type head struct {
 	outcome string // data-outcome of the main element
 	tone    string // colour of the page's verdict
 	isError bool   // the title begins with "Error:"
+	script  string // a script of its own
 	refresh string // address to go to by itself after some seconds
 	narrow  bool   // a column of text and forms
 	wide    bool

@@ -3,7 +3,6 @@ package views_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -254,8 +253,14 @@ func checkPage(t *testing.T, doc *html.Node) {
 	if forms := find(doc, "form"); slices.ContainsFunc(forms, func(f *html.Node) bool { return inside(f, "form") }) {
 		t.Error("a form in a form")
 	}
-	if scripts := find(doc, "script"); len(scripts) != 1 {
-		t.Errorf("%d scripts: %v", len(scripts), fmt.Sprint(scripts))
+	scripts := find(doc, "script")
+	if len(scripts) == 0 || len(scripts) > 3 {
+		t.Errorf("%d scripts", len(scripts))
+	}
+	for _, s := range scripts {
+		if !strings.HasPrefix(attr(s, "src"), "/static/") || !strings.HasPrefix(attr(s, "integrity"), "sha384-") {
+			t.Errorf("a script from %q with the sum %q", attr(s, "src"), attr(s, "integrity"))
+		}
 	}
 	if primary := byClass(find(doc, "main")[0], "button-primary"); len(primary) > 1 {
 		shown := 0

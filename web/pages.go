@@ -116,6 +116,22 @@ func (s *server) renderAt(w http.ResponseWriter, r *http.Request, status int, pa
 	return nil
 }
 
+// renderPart answers with a part of a page, for a script. A notice that waits for the next page is
+// left for it.
+func (s *server) renderPart(w http.ResponseWriter, r *http.Request, part templ.Component) error {
+	ctx := i18n.With(r.Context(), s.locale(r))
+	ctx = views.WithShell(ctx, views.Shell{Person: personOf(request.Actor(ctx)), Now: time.Now()}) //nolint:forbidigo // only to say "today"
+	var body bytes.Buffer
+	if err := part.Render(ctx, &body); err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Add("Vary", "Accept-Language, Cookie")
+	_, _ = w.Write(body.Bytes())
+	return nil
+}
+
 // seeOther sends the browser to an own page by GET.
 func seeOther(w http.ResponseWriter, r *http.Request, path string) error {
 	http.Redirect(w, r, path, http.StatusSeeOther)

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -22,30 +23,17 @@ func (s *server) offers(w http.ResponseWriter, r *http.Request) error {
 	actor := request.Actor(r.Context())
 	ctx := i18n.With(r.Context(), s.locale(r))
 	query := r.URL.Query()
-	a := readAsk(ctx, query)
-	a.request.Machine, a.form.Machine = "", "" // the catalogue shows groups
-	req, faults, err := s.sound(ctx, a)
+	list, at, a, faults, err := s.findOffers(ctx, query)
 	if err != nil {
 		return err
-	}
-	sort := query.Get("sort")
-	if !slices.Contains(allocator.Sorts(), sort) {
-		sort = ""
-	}
-	list, err := s.Allocator.Offers(ctx, allocator.OfferQuery{Org: actor.OrgID, Request: req, Sort: sort})
-	if err != nil {
-		return err
-	}
-	if sort == "" {
-		availableFirst(list.Items)
 	}
 	c, err := s.readChoices(ctx)
 	if err != nil {
 		return err
 	}
 	m := views.OffersPage{
-		Form: a.form, Faults: faults, Total: len(list.Items), AsOf: list.AsOf, Sort: sort, Sorts: sortLinks(req, sort),
-		Filtered: len(formValues(req, "")) > 0, OrderURL: orderURL(req, "", ""),
+		Form: a.form, Ask: askOf(at.req), Faults: faults, Total: len(list.Items), AsOf: list.AsOf, Sort: at.sort, Sorts: at.sortLinks(),
+		Filtered: len(formValues(at.req, "")) > 0, OrderURL: orderURL(at.req, "", ""), CSV: at.csv(), Here: at.alone().url(1),
 	}
 	m.Form.Faults = faults
 	c.fill(&m.Form, a.request)
@@ -56,23 +44,42 @@ func (s *server) offers(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if m.Total == 0 && m.Filtered {
-		sv, _, err := s.Allocator.Survey(ctx, actor.OrgID, req)
+		sv, _, err := s.Allocator.Survey(ctx, actor.OrgID, at.req)
 		if err != nil {
 			return err
 		}
-		m.NearMiss = filterLinks(sv.NearMisses, req, sort)
+		m.NearMiss = at.filterLinks(sv.NearMisses)
 	}
-	turnPage(&m, query.Get("page"), req, sort)
+	at.turnPage(&m, query.Get("page"))
+	elsewhere := at.compared
 	for _, o := range list.Items[max(m.From-1, 0):m.To] {
-		shown := offerOf(o, c)
-		if mayOrder(actor) {
-			shown.OrderURL = orderURL(requestFor(o.Class.Spec), "", "review")
-		}
+		shown := offerFor(o, c, actor)
+		shown.Compared = slices.Contains(at.compared, o.Class.ID)
+		elsewhere = slices.DeleteFunc(slices.Clone(elsewhere), func(id int) bool { return id == o.Class.ID })
 		m.Items = append(m.Items, shown)
 	}
+	m.Compared = classFields(elsewhere)
 	shown := m
 	shown.AsOf, shown.Form, shown.Sorts = time.Time{}, views.AskForm{}, nil
 	return s.renderLive(w, r, "stock", shown, views.Offers(m))
+}
+
+// findOffers is what the filters and the order of an address select, and what is wrong with them.
+func (s *server) findOffers(ctx context.Context, query url.Values) (list allocator.Offers, at catalogue, a asked, faults []views.Fault, err error) {
+	a = readAsk(ctx, query)
+	a.request.Machine, a.form.Machine = "", "" // the catalogue shows groups
+	at = catalogue{sort: query.Get("sort"), compared: readClasses(query)}
+	if at.req, faults, err = s.sound(ctx, a); err != nil {
+		return list, at, a, nil, err
+	}
+	if !slices.Contains(allocator.Sorts(), at.sort) {
+		at.sort = ""
+	}
+	list, err = s.Allocator.Offers(ctx, allocator.OfferQuery{Org: request.Actor(ctx).OrgID, Request: at.req, Sort: at.sort})
+	if at.sort == "" {
+		availableFirst(list.Items)
+	}
+	return list, at, a, faults, err
 }
 
 // sound is the request without what is wrong with it, and all that is wrong.
@@ -133,35 +140,63 @@ func (s *server) tell(ctx context.Context, list []allocator.Fault, before []view
 	return out
 }
 
-func offersURL(req allocator.Request, sort string, page int) string {
-	v := formValues(req, "")
-	if sort != "" {
-		v.Set("sort", sort)
+// catalogue is an address of the catalogue: filters, order, and what is ticked to be compared.
+type catalogue struct {
+	req      allocator.Request
+	sort     string
+	compared []int
+}
+
+func (at catalogue) query() url.Values {
+	v := formValues(at.req, "")
+	if at.sort != "" {
+		v.Set("sort", at.sort)
 	}
+	for _, id := range at.compared {
+		v.Add("class", strconv.Itoa(id))
+	}
+	return v
+}
+
+func (at catalogue) url(page int) string {
+	v := at.query()
 	if page > 1 {
 		v.Set("page", strconv.Itoa(page))
 	}
+	return address("/offers", v)
+}
+
+// alone is the same without what is ticked.
+func (at catalogue) alone() catalogue { at.compared = nil; return at }
+
+// csv is what is shown, as a file.
+func (at catalogue) csv() string { return address("/offers.csv", at.alone().query()) }
+
+// address is a path with a query, if there is one.
+func address(path string, v url.Values) string {
 	if len(v) == 0 {
-		return "/offers"
+		return path
 	}
-	return "/offers?" + v.Encode()
+	return path + "?" + v.Encode()
 }
 
 // sortLinks say for each column how the list is sorted by it, and lead to the other way round.
-func sortLinks(req allocator.Request, sort string) map[string]views.Sort {
+func (at catalogue) sortLinks() map[string]views.Sort {
+	by := func(sort string) string { at.sort = sort; return at.url(1) }
+	sort := at.sort
 	out := map[string]views.Sort{}
 	for _, column := range []string{"price", "ram", "cores", "free", "site"} {
 		up, down := column, "-"+column
-		link := views.Sort{Href: offersURL(req, up, 1), State: "none"}
+		link := views.Sort{Href: by(up), State: "none"}
 		switch {
 		case column == "site" && sort == up:
 			link.State = "ascending"
 		case sort == up:
-			link = views.Sort{Href: offersURL(req, down, 1), State: "ascending"}
+			link = views.Sort{Href: by(down), State: "ascending"}
 		case sort == down:
 			link.State = "descending"
 		case column != "price" && column != "site":
-			link.Href = offersURL(req, down, 1) // the most first
+			link.Href = by(down) // the most first
 		}
 		out[column] = link
 	}
@@ -169,11 +204,11 @@ func sortLinks(req allocator.Request, sort string) map[string]views.Sort {
 }
 
 // filterLinks are near misses that lead to the list and not to an order.
-func filterLinks(list []allocator.NearMiss, req allocator.Request, sort string) []views.NearMiss {
+func (at catalogue) filterLinks(list []allocator.NearMiss) []views.NearMiss {
 	var out []views.NearMiss
 	for _, n := range list {
-		if relaxed, shown, ok := relax(req, n); ok {
-			shown.Href = offersURL(relaxed, sort, 1)
+		if relaxed, shown, ok := relax(at.req, n); ok {
+			shown.Href = catalogue{req: relaxed, sort: at.sort}.url(1)
 			out = append(out, shown)
 		}
 	}
@@ -181,7 +216,7 @@ func filterLinks(list []allocator.NearMiss, req allocator.Request, sort string) 
 }
 
 // turnPage finds the page that was asked for; one beyond the end is the last.
-func turnPage(m *views.OffersPage, asked string, req allocator.Request, sort string) {
+func (at catalogue) turnPage(m *views.OffersPage, asked string) {
 	page, err := strconv.Atoi(asked)
 	if err != nil || page < 1 {
 		page = 1
@@ -190,10 +225,10 @@ func turnPage(m *views.OffersPage, asked string, req allocator.Request, sort str
 	page = min(page, last)
 	m.From, m.To = min((page-1)*offersPerPage+1, m.Total), min(page*offersPerPage, m.Total)
 	if page > 1 {
-		m.First = offersURL(req, sort, 1)
+		m.First = at.url(1)
 	}
 	if page < last {
-		m.Next = offersURL(req, sort, page+1)
+		m.Next = at.url(page + 1)
 	}
 }
 

@@ -118,6 +118,37 @@ func (s *server) orderPage(ctx context.Context, w http.ResponseWriter, r *http.R
 	return s.renderAt(w, r, status, orderURL(req, org.slug, ""), views.Order(m))
 }
 
+// orderMatch is what would match, as the part of the form's page that a script fetches while the
+// form is filled in. Faults are told there until they are gone.
+func (s *server) orderMatch(w http.ResponseWriter, r *http.Request) error {
+	actor := request.Actor(r.Context())
+	if !mayOrder(actor) {
+		return forbidden()
+	}
+	ctx := i18n.With(r.Context(), s.locale(r))
+	a := readAsk(ctx, r.URL.Query(), "step", "sort")
+	org, err := s.orderer(ctx, &a, actor, false)
+	if err != nil {
+		return err
+	}
+	req, faults, err := s.sound(ctx, a)
+	if err != nil {
+		return err
+	}
+	if len(faults) > 0 {
+		return s.renderPart(w, r, views.MatchFaults(faults))
+	}
+	c, err := s.readChoices(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := s.match(ctx, req, org, c)
+	if err != nil {
+		return err
+	}
+	return s.renderPart(w, r, views.MatchPart(m))
+}
+
 // shownBest is how many groups are shown beside a form.
 const shownBest = 3
 

@@ -2,8 +2,10 @@ package web
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
+	"ironhold/accounts"
 	"ironhold/allocator"
 	"ironhold/fleet"
 	"ironhold/holds"
@@ -25,10 +27,26 @@ func serverOf(spec fleet.Spec, tag string, c choices) views.Server {
 }
 
 func offerOf(o allocator.Offer, c choices) views.Offer {
-	return views.Offer{
-		Server: serverOf(o.Class.Spec, "", c), Free: o.Free, Held: o.Held, InService: o.InService, Total: o.Total,
-		YouHold: o.YouHold, YouRent: o.YouRent,
+	out := views.Offer{
+		ID: strconv.Itoa(o.Class.ID), Server: serverOf(o.Class.Spec, o.Tag, c), Free: o.Free, Held: o.Held, InService: o.InService,
+		Total: o.Total, YouHold: o.YouHold, YouRent: o.YouRent,
 	}
+	for _, id := range o.YourHolds {
+		out.Holds = append(out.Holds, id.String())
+	}
+	for _, id := range o.YourServices {
+		out.Services = append(out.Services, id.String())
+	}
+	return out
+}
+
+// offerFor is the offer with the way to order it, for those who may.
+func offerFor(o allocator.Offer, c choices, actor accounts.Actor) views.Offer {
+	out := offerOf(o, c)
+	if mayOrder(actor) {
+		out.OrderURL = orderURL(requestFor(o.Class.Spec), "", "review")
+	}
+	return out
 }
 
 // requestFor asks for machines of a class: constraints that its machines fulfil and, by the

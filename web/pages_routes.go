@@ -32,8 +32,12 @@ func (s *server) pageRoutes() []route {
 		passive(get("/events", signedIn, s.events)),
 
 		get("/offers", accounts.SeeOffers, s.offers),
+		get("/offers.csv", accounts.SeeOffers, s.offersFile),
+		get("/offers/compare", accounts.SeeOffers, s.compare),
+		get("/offers/{class}", accounts.SeeOffers, s.showOffer),
 		get("/order", signedIn, s.orderForm),
 		begins(post("/order", signedIn, s.placeOrder)),
+		get("/order/match", signedIn, s.orderMatch),
 		get("/order/result", signedIn, s.orderResult),
 		get("/waiting", accounts.SeeOffers, s.waiting),
 		post("/waiting", accounts.Order, s.wait),

@@ -72,6 +72,11 @@ func Decimal(ctx context.Context, minor int64, code string) string {
 	return s
 }
 
+// PlainMoney is an amount for programs: a point, all decimals, nothing else.
+func PlainMoney(minor int64, code string) string {
+	return decimal(Locale{Lang: "en"}, minor, Scale(code), false)
+}
+
 func decimal(l Locale, minor int64, scale int, group bool) string {
 	digits := strconv.FormatInt(minor, 10)
 	sign := ""

@@ -29,7 +29,7 @@ func customer() []Page {
 			"price": {Href: "/offers?sort=-price", State: "ascending"}, "ram": {Href: "/offers?sort=-ram", State: "none"},
 			"cores": {Href: "/offers?sort=-cores", State: "descending"}, "free": {Href: "/offers?sort=-free", State: "none"}, "site": {Href: "/offers?sort=site", State: "none"},
 		},
-		First: "/offers", Next: "/offers?page=2", From: 1, To: 4,
+		First: "/offers", Next: "/offers?page=2", From: 1, To: 4, CSV: "/offers.csv", Here: "/offers", Compared: []views.Hidden{{Name: "class", Value: "9"}},
 	}
 	empty, wrong, stale := offers, offers, offers
 	empty.Items, empty.Total, empty.Filtered, empty.NearMiss = nil, 0, true, misses()
@@ -59,6 +59,14 @@ func customer() []Page {
 	over.EndedAt, over.EndedBy, over.EndReason, over.Org = atp(0), text, text, "nordlys"
 	wrongEnd.Faults, wrongEnd.Reason = []views.Fault{{Field: "reason", Label: "Reason", Message: "x"}}, text
 	services := []views.ServiceRow{{ID: id, Tag: "GOT-1001", Org: "nordlys", Price: eur(12900), StartedAt: at(-9000), By: text}, {ID: id, Tag: "GOT-1002", Price: eur(5), StartedAt: at(-9000), EndedAt: atp(-5)}}
+	single, none1 := offers.Items[0], offers.Items[0]
+	single.Tag, single.Total, single.Free, single.Held, single.YouHold = "GOT-1001", 1, 1, 0, 0
+	none1.Free, none1.Held = 0, 2
+	compared := views.ComparePage{AsOf: now, Back: "/offers?class=1"}
+	for _, o := range []views.Offer{offers.Items[0], single, none1} {
+		compared.Items = append(compared.Items, views.Compared{Offer: o, Without: "/offers/compare?class=1"})
+	}
+	compared.Items[1].GPU, compared.Items[1].Features, compared.Items[2].Drives = text, nil, nil
 	return []Page{
 		{"sign-in", views.SignIn(views.SignInForm{})},
 		{"sign-in-asked", views.SignIn(views.SignInForm{Asked: true, Next: "/offers"})},
@@ -92,6 +100,11 @@ func customer() []Page {
 		{"service-ended", views.Service(over)},
 		{"service-end", views.EndService(running)},
 		{"service-end-wrong", views.EndService(wrongEnd)},
+		{"offer", views.OfferDetail(views.OfferPage{Offer: offers.Items[0], AsOf: now, Compare: "/offers?class=1"})},
+		{"offer-single", views.OfferDetail(views.OfferPage{Offer: single, AsOf: now, OrderThis: "/order?machine=GOT-1001", Compare: "/offers?class=1"})},
+		{"offer-none", views.OfferDetail(views.OfferPage{Offer: none1, AsOf: now, Off: off, NextFreeAt: atp(9), Compare: "/offers?class=1", Wait: []views.Hidden{{Name: "cpu", Value: text}}})},
+		{"compare", views.Compare(compared)},
+		{"compare-empty", views.Compare(views.ComparePage{AsOf: now, TooMany: true, Gone: 2, Back: "/offers", Off: off})},
 		{"waiting", views.Waiting(waiting())},
 		{"waiting-empty", views.Waiting(views.WaitingPage{})},
 		{"help", views.Help(Outcomes())},

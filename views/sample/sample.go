@@ -44,7 +44,7 @@ func server(tag string) views.Server {
 func offer(free, held, total int) views.Offer {
 	s := server("")
 	s.Setup = eur(0)
-	return views.Offer{Server: s, Free: free, Held: held, Total: total, InService: total - free - held, YouHold: held, YouRent: 1, OrderURL: "/order?cpu=x"}
+	return views.Offer{ID: "7", Server: s, Free: free, Held: held, Total: total, InService: total - free - held, YouHold: held, YouRent: 1, OrderURL: "/order?cpu=x"}
 }
 
 func ask() views.Ask {

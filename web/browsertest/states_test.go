@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,6 +64,26 @@ var states = []state{
 		v.Go("/offers")
 	}},
 	{name: "offers-wrong-filter", who: customer, title: "Error", show: at("/offers?min_cores=many&max_price=cheap")},
+	{name: "offers-ticked", who: customer, title: "Servers", show: func(v *visit) {
+		v.Go("/offers?class=" + v.class("GOT-1") + "&class=" + v.class("OPO-1"))
+	}},
+	{name: "offer", who: customer, title: "EPYC 7402P", show: func(v *visit) { v.own("GOT-1"); v.Go("/offers/" + v.class("GOT-1")) }},
+	{name: "offer-single", who: customer, title: "EPYC 9354P", show: func(v *visit) { v.Go("/offers/" + v.class("OPO-1")) }},
+	{name: "offer-held", who: customer, title: "EPYC 9354P", show: func(v *visit) {
+		v.holdTag(v.rival, "OPO-1")
+		v.Go("/offers/" + v.class("OPO-1"))
+	}},
+	{name: "offer-off", who: customer, title: "EPYC 7402P", show: func(v *visit) { v.off(); v.Go("/offers/" + v.class("GOT-1")) }},
+	{name: "compare", who: customer, title: "Compare", show: func(v *visit) {
+		v.own("LEJ-1")
+		v.compare("LEJ-1", "GOT-1", "OPO-1")
+	}},
+	{name: "compare-four", who: customer, title: "Compare", show: func(v *visit) {
+		v.holdTag(v.rival, "OPO-2")
+		v.compare("OPO-2", "LEJ-1", "GOT-1", "OPO-1")
+	}},
+	{name: "compare-empty", who: customer, title: "Compare", show: at("/offers/compare")},
+	{name: "german-compare", who: customer, show: func(v *visit) { v.german(); v.compare("LEJ-1", "GOT-1") }},
 	{name: "offers-off", who: customer, title: "Servers", show: func(v *visit) { v.off(); v.Go("/offers") }},
 
 	// The order.
@@ -431,6 +452,21 @@ func (v *visit) confirmAfter(tag string, happens func(id uuid.UUID)) {
 	v.Go("/help") // the confirmation would hear of it
 	happens(id)
 	v.Post(path("/holds/", id, "/confirm"))
+}
+
+// class is the number of the group that a machine belongs to.
+func (v *visit) class(tag string) string {
+	v.t.Helper()
+	return fixture.Get[string](v.t, v.Owner, "select class_id::text from machines where asset_tag = $1", tag)
+}
+
+func (v *visit) compare(tags ...string) {
+	v.t.Helper()
+	q := url.Values{}
+	for _, tag := range tags {
+		q.Add("class", v.class(tag))
+	}
+	v.Go("/offers/compare?" + q.Encode())
 }
 
 func (v *visit) wait(org uuid.UUID, r allocator.Request) {
