@@ -17,6 +17,7 @@ import (
 	"ironhold/fleet"
 	"ironhold/holds"
 	"ironhold/holds/invariants"
+	"ironhold/notify"
 	"ironhold/rollout"
 	"ironhold/web/live"
 )
@@ -32,13 +33,14 @@ type Config struct {
 	DB         *pgxpool.Pool // for readiness and sessions
 	Logger     *slog.Logger
 
-	Desk      *desk.Desk     // notes and purchase requests; nil: made here
-	Jobs      http.Handler   // the pages of the jobs, mounted at JobsPrefix; nil: none
-	Flags     *rollout.Flags // what pages show as on; nil: they ask the rows
-	Live      *live.Hub      // tells open pages of changes; nil: they poll
-	Secure    bool           // https in front: Secure cookies and HSTS
-	OrderRate int            // orders per token or person and minute; 0 for no throttle
-	BaseURL   string         // https://portal.example, for absolute links; "" for none
+	Desk      *desk.Desk       // notes and purchase requests; nil: made here
+	Webhooks  *notify.Webhooks // of organisations; nil: they may not be sent anywhere but to the public
+	Jobs      http.Handler     // the pages of the jobs, mounted at JobsPrefix; nil: none
+	Flags     *rollout.Flags   // what pages show as on; nil: they ask the rows
+	Live      *live.Hub        // tells open pages of changes; nil: they poll
+	Secure    bool             // https in front: Secure cookies and HSTS
+	OrderRate int              // orders per token or person and minute; 0 for no throttle
+	BaseURL   string           // https://portal.example, for absolute links; "" for none
 
 	// TrustedProxies are the networks whose X-Forwarded-For is believed; none by default.
 	TrustedProxies []netip.Prefix

@@ -11,6 +11,8 @@ import (
 
 	"ironhold/accounts"
 	"ironhold/desk"
+	"ironhold/notify"
+	"ironhold/notify/outbound"
 	"ironhold/web/api"
 )
 
@@ -37,6 +39,9 @@ func build(c Config) (*server, error) {
 		return nil, err
 	}
 	s := &server{Config: c}
+	if s.Webhooks == nil {
+		s.Webhooks = notify.NewWebhooks(c.DB, outbound.New(outbound.Options{}))
+	}
 	if s.Desk == nil {
 		s.Desk = desk.New(c.DB, c.Allocator)
 	}

@@ -19,6 +19,7 @@ import (
 	"ironhold/holds"
 	"ironhold/migrations"
 	"ironhold/migrations/pg"
+	"ironhold/notify"
 )
 
 // softStop is how long running jobs may go on after a stop before their contexts end.
@@ -31,10 +32,12 @@ func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Alloc
 	workers := river.NewWorkers()
 	holds.AddWorkers(workers, book, log)
 	allocator.AddWorkers(workers, a, log)
+	notify.AddWorkers(workers, db, s.outbound(), nil, log)
 	river.AddWorker(workers, &partitionsWorker{db: db, log: log})
 	river.AddWorker(workers, &uploadsWorker{fleet: fleet.New(db), log: log})
 	river.AddWorker(workers, &sessionsWorker{store: accounts.NewSessionStore(db), log: log})
 	schedules := append(holds.PeriodicJobs(s.SweepInterval), allocator.PeriodicJobs()...)
+	schedules = append(schedules, notify.PeriodicJobs()...)
 	schedules = append(schedules,
 		periodic(24*time.Hour, partitionsArgs{}), periodic(time.Hour, sessionsArgs{}), periodic(uploadsEvery, uploadsArgs{}))
 	client, err := river.NewClient(riverpgxv5.New(db), &river.Config{
@@ -42,7 +45,11 @@ func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Alloc
 		Logger:       log.With("part", "river"),
 		Workers:      workers,
 		PeriodicJobs: schedules,
-		Queues:       map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: max(1, s.PoolBackground-2)}},
+		Queues: map[string]river.QueueConfig{
+			river.QueueDefault: {MaxWorkers: max(1, s.PoolBackground-2)},
+			// These wait for others, without a connection.
+			notify.Queue: {MaxWorkers: notify.QueueWorkers},
+		},
 		// Without it, the end of Start's context would cut running jobs off.
 		SoftStopTimeout: softStop,
 		// A sweep that was killed with its process is given up after this, not after an hour.

@@ -23,6 +23,7 @@ import (
 	"ironhold/migrations"
 	"ironhold/migrations/pg"
 	"ironhold/migrations/pgembed"
+	"ironhold/notify"
 	"ironhold/rollout"
 	"ironhold/web"
 	"ironhold/web/live"
@@ -100,6 +101,7 @@ type process struct {
 	matches *allocator.Allocator // of the workers
 	live    *live.Hub
 	hush    func() // ends live
+	halt    func() // ends the relay
 	flags   *rollout.Flags
 	jobs    http.Handler // their pages
 }
@@ -318,7 +320,8 @@ func (p *process) openSite(db *pgxpool.Pool) error {
 	site, err := web.New(web.Config{
 		Accounts: accounts.New(db), Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
 		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags, Jobs: p.jobs,
-		Secure: p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL, TrustedProxies: p.settings.TrustedProxies,
+		Webhooks: notify.NewWebhooks(db, p.settings.outbound()),
+		Secure:   p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL, TrustedProxies: p.settings.TrustedProxies,
 	})
 	if err != nil {
 		return err
@@ -342,6 +345,9 @@ func (p *process) startWorkers(ctx context.Context) error {
 		// Its life ends by Stop, not by this context, which a signal ends at once.
 		err := p.workers.Start(context.WithoutCancel(ctx))
 		if err == nil {
+			relaying, halt := context.WithCancel(context.WithoutCancel(ctx))
+			p.halt = halt
+			go notify.NewRelay(db, p.workers, p.settings.BaseURL, nil, p.log).Run(relaying)
 			return nil
 		}
 		if !pg.Away(err) {
@@ -360,6 +366,9 @@ func (p *process) startWorkers(ctx context.Context) error {
 func (p *process) stop() {
 	if p.hush != nil {
 		p.hush() // open streams would keep their connections busy
+	}
+	if p.halt != nil {
+		p.halt()
 	}
 	within(drainTime, func(ctx context.Context) {
 		var wg sync.WaitGroup

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ironhold/holds"
+	"ironhold/notify/outbound"
 	"ironhold/rollout"
 )
 
@@ -37,6 +38,7 @@ type settings struct {
 	OrderRate       int
 	FlagProvider    string
 	RemoteFlags     string
+	OutboundAllow   []netip.Prefix
 	LogLevel        slog.Level
 }
 
@@ -93,6 +95,8 @@ func settingsTable() []setting {
 			func(s *settings, v string) error { s.FlagProvider = v; return flagProvider(v) }},
 		{"OFREP_URL", "", "the flag server of FLAG_PROVIDER=ofrep, as https://flags.example",
 			func(s *settings, v string) error { s.RemoteFlags = v; return rollout.CheckRemote(v) }},
+		{"OUTBOUND_ALLOW", "", "networks that webhooks may go to although they are not public, such as 10.2.0.0/16; http goes there alone; empty: none",
+			func(s *settings, v string) error { return prefixes(&s.OutboundAllow, v) }},
 		{"LOG_LEVEL", "info", "debug, info, warn or error",
 			func(s *settings, v string) error { return level(&s.LogLevel, v) }},
 	}
@@ -146,6 +150,11 @@ func (s settings) policy() holds.Policy {
 	p := holds.DefaultPolicy()
 	p.Duration, p.Extension, p.Ceiling = s.HoldDuration, s.HoldExtension, s.HoldCeiling
 	return p
+}
+
+// outbound is the client for addresses that others chose.
+func (s settings) outbound() *outbound.Client {
+	return outbound.New(outbound.Options{Allow: s.OutboundAllow})
 }
 
 // settingsHelp prints the table for serve --help.

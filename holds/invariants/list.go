@@ -129,7 +129,8 @@ select 'trigger ' || want || ' is missing or off' from unnest(array['holds_guard
     'machines_classify', 'services_hold_converted', 'holds_converted_inserted', 'holds_converted_updated', 'holds_history',
     'services_history', 'machines_history', 'machines_added', 'services_machine_agrees', 'machine_classes_frozen',
     'org_limits_history', 'rollout_history', 'users_history', 'api_tokens_history', 'invitations_history',
-    'password_resets_history', 'organisations_history', 'purchase_requests_history']) want
+    'password_resets_history', 'organisations_history', 'purchase_requests_history', 'hold_events_tell', 'service_events_tell',
+    'webhook_endpoints_history']) want
  where not exists (select from pg_trigger t where t.tgname = want and t.tgenabled in ('O', 'A'))`},
 
 	{name: "occupying_states", description: "hold_states, the states' CHECK and the arbiter's predicate agree", query: `

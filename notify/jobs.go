@@ -1,0 +1,77 @@
+package notify
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"ironhold/migrations/pg"
+	"ironhold/notify/outbound"
+)
+
+const (
+	// messageLife is how long messages and deliveries are kept.
+	messageLife = 30 * 24 * time.Hour
+	// tidyEvery is how often older ones are removed.
+	tidyEvery = time.Hour
+	// tidyBatch bounds one transaction of that.
+	tidyBatch = 1000
+)
+
+// TidyArgs is the periodic job that removes what is older than it is kept.
+type TidyArgs struct{}
+
+// Kind is River's name of the job.
+func (TidyArgs) Kind() string { return "notify_tidy" }
+
+type tidyWorker struct {
+	river.WorkerDefaults[TidyArgs]
+
+	db  pg.DB
+	log *slog.Logger
+}
+
+func (w *tidyWorker) Work(ctx context.Context, _ *river.Job[TidyArgs]) error {
+	for removed := int64(tidyBatch); removed == tidyBatch; {
+		err := pg.Engine(ctx, w.db, pg.By{Actor: "webhooks"}, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, `delete from webhook_messages where id in (
+				select id from webhook_messages where relayed_at < clock_timestamp() - make_interval(secs => $1) limit $2)`,
+				messageLife.Seconds(), tidyBatch)
+			removed = tag.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if removed > 0 {
+			w.log.InfoContext(ctx, "removed old messages", "count", removed)
+		}
+	}
+	return nil
+}
+
+// AddWorkers registers the workers of this package; every client of River's schema needs them.
+func AddWorkers(workers *river.Workers, db pg.DB, client *outbound.Client, mail *Mailer, log *slog.Logger) {
+	river.AddWorker(workers, &deliverWorker{db: db, client: client, slots: &slots{now: map[uuid.UUID]int{}}, log: log})
+	river.AddWorker(workers, &tidyWorker{db: db, log: log})
+}
+
+// PeriodicJobs are the schedules of this package, to be configured on every client.
+func PeriodicJobs() []*river.PeriodicJob {
+	return []*river.PeriodicJob{
+		river.NewPeriodicJob(river.PeriodicInterval(tidyEvery),
+			func() (river.JobArgs, *river.InsertOpts) {
+				return TidyArgs{}, &river.InsertOpts{MaxAttempts: 3, UniqueOpts: river.UniqueOpts{
+					// Within a short period alone: a job whose process was killed stays "running" for long.
+					ByPeriod: time.Minute,
+					ByState: []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending,
+						rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled},
+				}}
+			}, &river.PeriodicJobOpts{RunOnStart: true}),
+	}
+}
