@@ -30,6 +30,7 @@ const (
 	SeeHistory     Function = "see_history" // of one's own organisation: who ordered what
 	ManageMembers  Function = "members"
 	ManageTokens   Function = "tokens"
+	ManageWebhooks Function = "webhooks"
 	SeeLimits      Function = "see_limits"
 	SetLimits      Function = "set_limits"
 	SuspendOrg     Function = "suspend"
@@ -70,6 +71,7 @@ var grants = []struct {
 	{SeeHistory, []Role{Customer, OrgAdmin}},
 	{ManageMembers, []Role{OrgAdmin}},
 	{ManageTokens, []Role{OrgAdmin}},
+	{ManageWebhooks, []Role{OrgAdmin}},
 	{SeeLimits, []Role{OrgAdmin, Sales, Operator}},
 	{SetLimits, []Role{Operator}},
 	{SuspendOrg, []Role{Operator}},

@@ -16,7 +16,7 @@ import (
 // HistoryEntry is one thing that happened in an organisation.
 type HistoryEntry struct {
 	At        time.Time       `db:"at"`
-	Kind      string          `db:"kind"`       // hold, service, member, token, invitation, organisation, rollout, launch, limits
+	Kind      string          `db:"kind"`       // hold, service, member, token, invitation, webhook, organisation, rollout, launch, limits
 	SubjectID uuid.UUID       `db:"subject_id"` // of the hold, service, member, ...
 	Subject   string          `db:"subject"`    // asset tag or name
 	Event     string          `db:"event"`      // "set" for rollout, launch and limits

@@ -156,9 +156,10 @@ select m.org_id, m.id, e.id from webhook_messages m join webhook_endpoints e on 
 
 // body is the message as it is sent.
 func (m message) body(source string, sequence *int64) ([]byte, error) {
-	e := sign.Event{ID: m.ID.String(), Source: source, Type: "ironhold." + m.Kind + "." + m.Event, Time: m.At}
+	e := sign.Event{ID: m.ID.String(), Source: source, Type: "ironhold.test", Time: m.At}
 	data := map[string]any{"org": m.Org}
 	if sequence != nil {
+		e.Type = "ironhold." + m.Kind + "." + m.Event
 		e.Sequence, e.Subject = *sequence, m.Kind+"s/"+m.SubjectID.String()
 		data["sequence"] = *sequence
 		subject := map[string]any{}

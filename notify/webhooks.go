@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxEndpoints is how many an organisation may have.
-	maxEndpoints = 10
+	// MaxEndpoints is how many an organisation may have.
+	MaxEndpoints = 10
 	// OverlapLife is how long messages are still signed with the secret before the present one too.
 	OverlapLife = 24 * time.Hour
 	// maxDescription is in characters.
@@ -138,8 +138,8 @@ func (w *Webhooks) Add(ctx context.Context, by pg.By, org uuid.UUID, n NewEndpoi
 		if err := tx.QueryRow(ctx, "select count(*) from webhook_endpoints where org_id = $1 and removed_at is null", org).Scan(&have); err != nil {
 			return err
 		}
-		if have >= maxEndpoints {
-			return &TooMany{maxEndpoints}
+		if have >= MaxEndpoints {
+			return &TooMany{MaxEndpoints}
 		}
 		return tx.QueryRow(ctx, `insert into webhook_endpoints (org_id, url, description, holds, services, secret)
 			values ($1, $2, $3, $4, $5, $6) returning id`, org, n.URL, n.Description, n.Holds, n.Services, []byte(secret)).Scan(&id)

@@ -276,7 +276,7 @@ func TestOnceMoreAndTest(t *testing.T) {
 	eventually(t, "the jobs are done", func() bool {
 		return fixture.Get[int](t, b.owner, "select count(*) from river.river_job where kind = 'notify_deliver' and state <> 'completed'") == 0
 	})
-	if all := r.all(); len(all) != 2 || all[0].ID != all[1].ID || all[1].Type != "ironhold.test.test" || all[1].Verified != nil {
+	if all := r.all(); len(all) != 2 || all[0].ID != all[1].ID || all[1].Type != "ironhold.test" || all[1].Verified != nil {
 		t.Errorf("%+v", all)
 	}
 }

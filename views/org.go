@@ -52,10 +52,11 @@ type InvitePage struct {
 
 // LinkPage shows a one-use link, or a token, this once.
 type LinkPage struct {
-	Kind   string // "invitation", "reset" or "token"
+	Kind   string // "invitation", "reset", "token" or "webhook"
 	For    string // address or name
 	Secret string
 	Until  *time.Time
+	Back   string // where to go on; "" for the organisation
 }
 
 // MemberPage is one member, with what an administrator can do about them.
@@ -69,6 +70,13 @@ type MemberPage struct {
 type TokenFormPage struct {
 	Name, Role string
 	Faults     []Fault
+}
+
+func (m LinkPage) back() string {
+	if m.Back == "" {
+		return "/org"
+	}
+	return m.Back
 }
 
 func orgRoles(ctx context.Context, chosen string) []Choice {
@@ -91,6 +99,7 @@ func tokenRoles(ctx context.Context, chosen string) []Choice {
 func orgTabs(ctx context.Context, current string) []Tab {
 	return []Tab{
 		{t(ctx, "org.tab.overview"), "/org", current == "overview"},
+		{t(ctx, "org.tab.webhooks"), "/org/webhooks", current == "webhooks"},
 		{t(ctx, "org.tab.history"), "/org/history", current == "history"},
 		{t(ctx, "org.tab.rollout"), "/org/rollout", current == "rollout"},
 	}

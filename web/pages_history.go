@@ -139,6 +139,11 @@ func historyRow(ctx context.Context, e accounts.HistoryEntry, admin bool) views.
 		}
 	case "invitation":
 		row.Name, row.Details = e.Subject, word(ctx, "role.", after.Role)
+	case "webhook":
+		row.Name = e.Subject
+		if admin && e.Event != "removed" {
+			row.Href = "/org/webhooks/" + e.SubjectID.String()
+		}
 	case "rollout":
 		row.Details = change("rollout.setting.", text(e.Before), text(e.After))
 	case "launch":

@@ -57,7 +57,7 @@ func people() []Page {
 		{"orghistory-member", views.OrgHistory(views.HistoryPage{Items: orgHistory()[:3]})},
 		{"orghistory-empty", views.OrgHistory(views.HistoryPage{Admin: true})},
 	}
-	for _, kind := range []string{"invitation", "reset", "token"} {
+	for _, kind := range []string{"invitation", "reset", "token", "webhook"} {
 		pages = append(pages, Page{"link" + kind, views.Link(views.LinkPage{Kind: kind, For: text, Secret: "https://portal.example/invitation?token=Zk3vG0yq5hR7tB2nX9pL4sW8mC1dJ6fA0uE5oK7iQxY", Until: atp(60)})})
 	}
 	for _, why := range []string{"unknown", "used", "expired", "revoked"} {
@@ -74,6 +74,7 @@ func orgHistory() (rows []views.HistoryRow) {
 		{"hold", []string{"held", "substituted", "extended", "cancelled", "expired"}}, {"service", []string{"started", "ended"}},
 		{"member", []string{"added", "role", "renamed", "disabled", "enabled", "password", "reset_link"}},
 		{"token", []string{"added", "revoked", "restored"}}, {"invitation", []string{"added", "accepted", "revoked"}},
+		{"webhook", []string{"added", "rotated", "disabled", "gone", "enabled", "removed"}},
 		{"organisation", []string{"suspended", "resumed"}}, {"rollout", []string{"set"}}, {"launch", []string{"set"}}, {"limits", []string{"set"}},
 	} {
 		for _, e := range k.events {
@@ -81,7 +82,7 @@ func orgHistory() (rows []views.HistoryRow) {
 			switch k.kind {
 			case "hold", "service":
 				row.Tag = "GOT-1001"
-			case "member", "token", "invitation":
+			case "member", "token", "invitation", "webhook":
 				row.Name = text
 			default:
 				row.Href = ""

@@ -10,6 +10,7 @@ import (
 	"ironhold/fleet"
 	"ironhold/holds"
 	"ironhold/migrations/pg"
+	"ironhold/notify"
 )
 
 // From is the problem of any error that a handler returns. Errors outside the closed list become
@@ -31,6 +32,9 @@ func From(err error) *Problem {
 		return NoSuch()
 	}
 	if _, ok := errors.AsType[*accounts.NotFound](err); ok {
+		return NoSuch()
+	}
+	if _, ok := errors.AsType[*notify.NotFound](err); ok {
 		return NoSuch()
 	}
 	if e, ok := errors.AsType[*accounts.Invalid](err); ok {

@@ -1,0 +1,273 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/google/uuid"
+
+	"ironhold/notify"
+	"ironhold/views"
+	"ironhold/views/i18n"
+	"ironhold/web/problem"
+	"ironhold/web/request"
+)
+
+// deliveryRows is a page of deliveries.
+const deliveryRows = 50
+
+func (s *server) webhooks(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.Webhooks.Endpoints(r.Context(), request.Actor(r.Context()).OrgID)
+	if err != nil {
+		return err
+	}
+	m := views.WebhooksPage{Full: len(list) >= notify.MaxEndpoints}
+	for _, e := range list {
+		m.Items = append(m.Items, webhookRow(e))
+	}
+	return s.render(w, r, http.StatusOK, views.Webhooks(m))
+}
+
+func webhookRow(e notify.Endpoint) views.WebhookRow {
+	return views.WebhookRow{
+		ID: e.ID.String(), URL: e.URL, Description: e.Description, Holds: e.Holds, Services: e.Services, Disabled: e.DisabledWhy,
+		Open: e.Open, Failed: e.Failed, LastAt: e.LastAt, LastOK: e.LastOK != nil && *e.LastOK,
+	}
+}
+
+func (s *server) webhookForm(w http.ResponseWriter, r *http.Request) error {
+	return s.render(w, r, http.StatusOK, views.WebhookForm(views.WebhookFormPage{Holds: true, Services: true}))
+}
+
+// addWebhook shows the secret on the answer itself: nobody can show it a second time.
+func (s *server) addWebhook(w http.ResponseWriter, r *http.Request) error {
+	f, err := form(r)
+	if err != nil {
+		return err
+	}
+	in := notify.NewEndpoint{URL: f.Get("url"), Description: f.Get("description"), Holds: f.Get("holds") != "", Services: f.Get("services") != ""}
+	ctx := i18n.With(r.Context(), s.locale(r))
+	again := func(status int, faults ...views.Fault) error {
+		m := views.WebhookFormPage{URL: in.URL, Description: in.Description, Holds: in.Holds, Services: in.Services, Faults: faults}
+		return s.renderAt(w, r, status, "/org/webhooks/new", views.WebhookForm(m))
+	}
+	faults, p, err := s.confirmOwn(ctx, f)
+	switch {
+	case err != nil:
+		return err
+	case len(faults) > 0:
+		problem.Headers(w, p)
+		return again(p.Status, faults...)
+	}
+	_, secret, err := s.Webhooks.Add(ctx, request.By(ctx), request.Actor(ctx).OrgID, in)
+	if invalid, ok := errors.AsType[*notify.Invalid](err); ok {
+		key := "webhook.fault." + invalid.Field
+		if i18n.Has(ctx, key+"."+invalid.Why) {
+			key += "." + invalid.Why
+		}
+		return again(http.StatusUnprocessableEntity, views.Fault{Field: invalid.Field, Message: i18n.T(ctx, key)})
+	}
+	if _, ok := errors.AsType[*notify.TooMany](err); ok {
+		return again(http.StatusConflict, views.Fault{Field: "url", Message: i18n.T(ctx, "webhook.fault.too_many")})
+	}
+	if err != nil {
+		return err
+	}
+	return s.renderAt(w, r, http.StatusCreated, "/org/webhooks", views.Link(views.LinkPage{
+		Kind: "webhook", For: hostOf(in.URL), Secret: secret.Text(), Back: "/org/webhooks",
+	}))
+}
+
+// hostOf is the part of an address that is no secret.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+func (s *server) webhook(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	m, err := s.webhookModel(r, id)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, views.Webhook(m))
+}
+
+func (s *server) webhookModel(r *http.Request, id uuid.UUID) (m views.WebhookPage, err error) {
+	ctx := i18n.With(r.Context(), s.locale(r))
+	actor := request.Actor(ctx)
+	e, err := s.Webhooks.Endpoint(ctx, actor.OrgID, id)
+	if err != nil {
+		return m, err
+	}
+	who, err := s.namesFor(ctx, actor)
+	if err != nil {
+		return m, err
+	}
+	m = views.WebhookPage{
+		WebhookRow: webhookRow(e), CreatedAt: e.CreatedAt, By: who.of(ctx, e.CreatedBy), RotatedAt: e.RotatedAt,
+		OldUntil: e.OldSecretUntil, DisabledAt: e.DisabledAt,
+	}
+	after := uuid.Nil
+	if r.Method == http.MethodGet {
+		after = listPage(r)
+	}
+	list, err := s.Webhooks.Deliveries(ctx, actor.OrgID, id, after, deliveryRows+1)
+	if err != nil {
+		return m, err
+	}
+	for _, d := range list[:min(len(list), deliveryRows)] {
+		m.Deliveries = append(m.Deliveries, deliveryRow(ctx, d))
+	}
+	last := uuid.Nil
+	if len(list) > deliveryRows {
+		last = list[deliveryRows-1].ID
+	}
+	m.First, m.Next = pageLinks("/org/webhooks/"+id.String(), "", "", after != uuid.Nil, last)
+	return m, nil
+}
+
+func deliveryRow(ctx context.Context, d notify.Delivery) views.DeliveryRow {
+	row := views.DeliveryRow{
+		ID: d.ID.String(), Event: d.Kind + "." + d.Event, State: string(d.State), Attempts: d.Attempts, CreatedAt: d.CreatedAt,
+		AttemptedAt: d.AttemptedAt, NextAt: d.NextAt, Reason: string(d.Reason),
+	}
+	if !i18n.Has(ctx, "webhook.event."+row.Event) {
+		row.Event = d.Kind
+	}
+	if d.Status != nil {
+		row.Status = *d.Status
+	}
+	return row
+}
+
+func (s *server) backToWebhooks(w http.ResponseWriter, r *http.Request) error {
+	return seeOther(w, r, "/org/webhooks")
+}
+
+func (s *server) backToWebhook(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	return seeOther(w, r, "/org/webhooks/"+id.String())
+}
+
+// changeWebhook runs one change of the receiver in the address and goes on to the page after it.
+func (s *server) changeWebhook(notice string, away bool, change func(ctx context.Context, org, id uuid.UUID) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id, err := pathID(r)
+		if err != nil {
+			return err
+		}
+		ctx := r.Context()
+		if err := change(ctx, request.Actor(ctx).OrgID, id); err != nil {
+			return err
+		}
+		s.notify(ctx, notice)
+		if away {
+			return seeOther(w, r, "/org/webhooks")
+		}
+		return seeOther(w, r, "/org/webhooks/"+id.String())
+	}
+}
+
+// rotateWebhook shows the new secret, as addWebhook does.
+func (s *server) rotateWebhook(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	f, err := form(r)
+	if err != nil {
+		return err
+	}
+	ctx := i18n.With(r.Context(), s.locale(r))
+	m, err := s.webhookModel(r, id) // another's is missing, whatever the password
+	if err != nil {
+		return err
+	}
+	back := "/org/webhooks/" + id.String()
+	faults, p, err := s.confirmOwn(ctx, f)
+	switch {
+	case err != nil:
+		return err
+	case len(faults) > 0:
+		problem.Headers(w, p)
+		m.Faults = faults
+		return s.renderAt(w, r, p.Status, back, views.Webhook(m))
+	}
+	secret, _, err := s.Webhooks.Rotate(ctx, request.By(ctx), request.Actor(ctx).OrgID, id)
+	if err != nil {
+		return err
+	}
+	return s.renderAt(w, r, http.StatusCreated, back, views.Link(views.LinkPage{
+		Kind: "webhook", For: hostOf(m.URL), Secret: secret.Text(), Back: back,
+	}))
+}
+
+// deliveryID reads the delivery of the address.
+func deliveryID(r *http.Request) (id, delivery uuid.UUID, err error) {
+	if id, err = pathID(r); err != nil {
+		return id, delivery, err
+	}
+	text := request.PathValue(r, "delivery")
+	if delivery, err = uuid.Parse(text); err != nil || delivery.String() != text {
+		return id, delivery, problem.NoSuch()
+	}
+	return id, delivery, nil
+}
+
+func (s *server) webhookDelivery(w http.ResponseWriter, r *http.Request) error {
+	id, delivery, err := deliveryID(r)
+	if err != nil {
+		return err
+	}
+	ctx := i18n.With(r.Context(), s.locale(r))
+	org := request.Actor(ctx).OrgID
+	e, err := s.Webhooks.Endpoint(ctx, org, id)
+	if err != nil {
+		return err
+	}
+	d, err := s.Webhooks.Delivery(ctx, org, id, delivery)
+	if err != nil {
+		return err
+	}
+	m := views.DeliveryPage{
+		DeliveryRow: deliveryRow(ctx, d), WebhookID: id.String(), URL: e.URL, MessageID: d.MessageID.String(), Body: string(d.Body),
+		Answer: d.Answer, Off: e.DisabledAt != nil,
+	}
+	if d.TookMS != nil {
+		m.TookMS = *d.TookMS
+	}
+	return s.render(w, r, http.StatusOK, views.WebhookDelivery(m))
+}
+
+func (s *server) backToDelivery(w http.ResponseWriter, r *http.Request) error {
+	id, delivery, err := deliveryID(r)
+	if err != nil {
+		return err
+	}
+	return seeOther(w, r, "/org/webhooks/"+id.String()+"/deliveries/"+delivery.String())
+}
+
+func (s *server) retryDelivery(w http.ResponseWriter, r *http.Request) error {
+	id, delivery, err := deliveryID(r)
+	if err != nil {
+		return err
+	}
+	ctx := r.Context()
+	if err := s.Webhooks.Retry(ctx, request.By(ctx), request.Actor(ctx).OrgID, id, delivery); err != nil {
+		return err
+	}
+	s.notify(ctx, "webhook.saved_retry")
+	return seeOther(w, r, "/org/webhooks/"+id.String()+"/deliveries/"+delivery.String())
+}
