@@ -33,6 +33,7 @@ func TestCan(t *testing.T) {
 		accounts.RolloutLaunch:  "o",
 		accounts.ManageMembers:  "a",
 		accounts.ManageTokens:   "a",
+		accounts.ManageWebhooks: "a",
 		accounts.SeeLimits:      "aso",
 		accounts.SetLimits:      "o",
 		accounts.SuspendOrg:     "o",

@@ -75,8 +75,10 @@ func (d *Directory) Invite(ctx context.Context, by pg.By, org uuid.UUID, email s
 			return err
 		}
 		rows, err := tx.Query(ctx, selectInvitation+" where i.id = $1", id)
-		inv, err = one[Invitation](rows, err, "invitation", id.String())
-		return err
+		if inv, err = one[Invitation](rows, err, "invitation", id.String()); err != nil {
+			return err
+		}
+		return d.linkMade(ctx, tx, Link{Kind: "invitation", ID: id, OrgID: &org, Email: email, Secret: secret})
 	})
 	if pg.Constraint(err) == "invitations_email_check" {
 		err = &Invalid{"email", "must be an address such as name@example.com"}

@@ -1,11 +1,14 @@
 package accounts_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"ironhold/accounts"
 )
@@ -190,4 +193,49 @@ func TestResets(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantEnded(t, f.dir.UseReset(f.ctx, "r", secret, chosen), accounts.LinkExpired)
+}
+
+// Whoever forgot their password is sent a link, one in ten minutes at most; who asks learns nothing.
+func TestForgot(t *testing.T) {
+	f := setup(t)
+	var mu sync.Mutex
+	var sent []accounts.Link
+	f.dir.OnLink(func(_ context.Context, _ pgx.Tx, l accounts.Link) error {
+		mu.Lock()
+		defer mu.Unlock()
+		sent = append(sent, l)
+		return nil
+	})
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			if err := f.dir.Forgot(f.ctx, "r", " ADA@example.com "); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := f.dir.Forgot(f.ctx, "r", "nobody@example.com"); err != nil {
+		t.Error(err)
+	}
+	if len(sent) != 1 || sent[0].Kind != "password_reset" || sent[0].Email != f.user.Email || *sent[0].UserID != f.user.ID || *sent[0].OrgID != f.org.ID {
+		t.Fatalf("%+v", sent)
+	}
+	if _, err := f.db.Exec(f.ctx, "update password_resets set created_at = created_at - interval '11 minutes'"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.dir.Forgot(f.ctx, "r", f.user.Email); err != nil || len(sent) != 2 {
+		t.Fatalf("%d links, %v", len(sent), err)
+	}
+	wantEnded(t, f.dir.UseReset(f.ctx, "r", sent[0].Secret, chosen), accounts.LinkRevoked)
+	if err := f.dir.UseReset(f.ctx, "r", sent[1].Secret, chosen); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.db.Exec(f.ctx, "update users set disabled_at = clock_timestamp()"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.dir.Forgot(f.ctx, "r", f.user.Email); err != nil || len(sent) != 2 {
+		t.Errorf("a disabled person: %d links, %v", len(sent), err)
+	}
+	wantInvalid(t, f.dir.Forgot(f.ctx, "r", "nonsense"), "email")
 }

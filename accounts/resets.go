@@ -26,9 +26,14 @@ func (d *Directory) AddReset(ctx context.Context, by pg.By, org, actor, id uuid.
 		if err := revokeResets(ctx, tx, id); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, `insert into password_resets (user_id, token_hash, expires_at)
-			values ($1, $2, clock_timestamp() + make_interval(secs => $3)) returning expires_at`,
-			id, hash, ResetLife.Seconds()).Scan(&until)
+		var link uuid.UUID
+		err := tx.QueryRow(ctx, `insert into password_resets (user_id, token_hash, expires_at)
+			values ($1, $2, clock_timestamp() + make_interval(secs => $3)) returning id, expires_at`,
+			id, hash, ResetLife.Seconds()).Scan(&link, &until)
+		if err != nil {
+			return err
+		}
+		return d.linkMade(ctx, tx, Link{Kind: "password_reset", ID: link, OrgID: &org, UserID: &id, Email: u.Email, Secret: secret})
 	})
 	if err != nil {
 		return "", time.Time{}, err

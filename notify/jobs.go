@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// messageLife is how long messages and deliveries are kept.
+	// messageLife is how long messages, deliveries and the record of mails are kept.
 	messageLife = 30 * 24 * time.Hour
 	// tidyEvery is how often older ones are removed.
 	tidyEvery = time.Hour
@@ -37,11 +37,25 @@ type tidyWorker struct {
 }
 
 func (w *tidyWorker) Work(ctx context.Context, _ *river.Job[TidyArgs]) error {
+	for _, sql := range []string{tidyMessages, tidyMails} {
+		if err := w.tidy(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	tidyMessages = `delete from webhook_messages where id in (
+		select id from webhook_messages where relayed_at < clock_timestamp() - make_interval(secs => $1) limit $2)`
+	tidyMails = `delete from mails where id in (
+		select id from mails where finished_at < clock_timestamp() - make_interval(secs => $1) limit $2)`
+)
+
+func (w *tidyWorker) tidy(ctx context.Context, sql string) error {
 	for removed := int64(tidyBatch); removed == tidyBatch; {
-		err := pg.Engine(ctx, w.db, pg.By{Actor: "webhooks"}, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, `delete from webhook_messages where id in (
-				select id from webhook_messages where relayed_at < clock_timestamp() - make_interval(secs => $1) limit $2)`,
-				messageLife.Seconds(), tidyBatch)
+		err := pg.Engine(ctx, w.db, pg.By{Actor: "tidy"}, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, sql, messageLife.Seconds(), tidyBatch)
 			removed = tag.RowsAffected()
 			return err
 		})
@@ -49,7 +63,7 @@ func (w *tidyWorker) Work(ctx context.Context, _ *river.Job[TidyArgs]) error {
 			return err
 		}
 		if removed > 0 {
-			w.log.InfoContext(ctx, "removed old messages", "count", removed)
+			w.log.InfoContext(ctx, "removed old messages and mails", "count", removed)
 		}
 	}
 	return nil
@@ -58,6 +72,7 @@ func (w *tidyWorker) Work(ctx context.Context, _ *river.Job[TidyArgs]) error {
 // AddWorkers registers the workers of this package; every client of River's schema needs them.
 func AddWorkers(workers *river.Workers, db pg.DB, client *outbound.Client, mail *Mailer, log *slog.Logger) {
 	river.AddWorker(workers, &deliverWorker{db: db, client: client, slots: &slots{now: map[uuid.UUID]int{}}, log: log})
+	river.AddWorker(workers, &mailWorker{db: db, mail: mail})
 	river.AddWorker(workers, &tidyWorker{db: db, log: log})
 }
 

@@ -81,7 +81,11 @@ func (r *Relay) Once(ctx context.Context) (n int, err error) {
 		if err != nil {
 			return fmt.Errorf("deliveries: %w", err)
 		}
-		n = max(n, sent)
+		mails, err := r.mail.relay(ctx, tx, r.client)
+		if err != nil {
+			return fmt.Errorf("mails: %w", err)
+		}
+		n = max(n, sent, mails)
 		return nil
 	})
 	return n, err

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/mail"
 	"net/netip"
 	"os"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -27,8 +29,10 @@ import (
 	"ironhold/migrations/pgtest"
 	"ironhold/migrations/pgtest/fixture"
 	"ironhold/notify"
+	"ironhold/notify/mailcatch"
 	"ironhold/notify/outbound"
 	"ironhold/notify/sign"
+	"ironhold/notify/smtp"
 )
 
 var actor = pg.By{Actor: "test"}
@@ -37,13 +41,14 @@ const source = "https://portal.example"
 
 // bench is one database with an organisation, as the application has them.
 type bench struct {
-	t     testing.TB
-	owner *pgxpool.Pool
-	app   *pgxpool.Pool
-	book  *holds.Book
-	hooks *notify.Webhooks
-	org   uuid.UUID
-	keys  atomic.Int64
+	t       testing.TB
+	owner   *pgxpool.Pool
+	app     *pgxpool.Pool
+	book    *holds.Book
+	hooks   *notify.Webhooks
+	org     uuid.UUID
+	catcher *mailcatch.Server // where mails go; nil for a portal without mail
+	keys    atomic.Int64
 }
 
 func setup(t testing.TB) *bench {
@@ -106,26 +111,41 @@ func (b *bench) now() {
 // work runs the relay and the workers until the test ends.
 func (b *bench) work() {
 	b.t.Helper()
-	stop, err := work(b.t.Context(), pgtest.LoginURL(b.t, b.owner.Config().ConnString()), "test")
+	stop, err := work(b.t.Context(), pgtest.LoginURL(b.t, b.owner.Config().ConnString()), "test", b.catcher)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(stop)
 }
 
-// work is a process's part of this package, as the application has it.
-func work(ctx context.Context, url, id string) (stop func(), err error) {
+// worker is a process's part of this package, as the application has it; not started.
+type worker struct {
+	db    *pgxpool.Pool
+	jobs  *river.Client[pgx.Tx]
+	relay *notify.Relay
+}
+
+// newWorker sends mails to the catcher; nil for none.
+func newWorker(ctx context.Context, url, id string, catcher *mailcatch.Server) (*worker, error) {
 	db, err := pg.Connect(ctx, url, pg.PoolOptions{Name: id, MaxConns: 8, Role: migrations.RoleEngine})
 	if err != nil {
 		return nil, err
 	}
+	var mailer *notify.Mailer
+	if catcher != nil {
+		sender, err := smtp.New(smtp.Config{Addr: catcher.Addr(), Security: smtp.NoTLS, From: mail.Address{Name: "Ironhold", Address: "no-reply@portal.example"}})
+		if err != nil {
+			return nil, err
+		}
+		mailer = notify.NewMailer(db, sender, source+"/", 5*time.Minute)
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1}))
 	workers := river.NewWorkers()
-	notify.AddWorkers(workers, db, client(), nil, log)
+	notify.AddWorkers(workers, db, client(), mailer, log)
 	jobs, err := river.NewClient(riverpgxv5.New(db), &river.Config{
 		ID: id, Schema: migrations.RiverSchema, Workers: workers, Logger: log,
 		Queues: map[string]river.QueueConfig{
-			river.QueueDefault: {MaxWorkers: 2}, notify.Queue: {MaxWorkers: notify.QueueWorkers},
+			river.QueueDefault: {MaxWorkers: 2}, notify.Queue: {MaxWorkers: notify.QueueWorkers}, notify.MailQueue: {MaxWorkers: notify.MailQueueWorkers},
 		},
 		FetchPollInterval:    100 * time.Millisecond,
 		RescueStuckJobsAfter: time.Minute,
@@ -134,19 +154,28 @@ func work(ctx context.Context, url, id string) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := jobs.Start(context.WithoutCancel(ctx)); err != nil {
+	return &worker{db, jobs, notify.NewRelay(db, jobs, source, mailer, log)}, nil
+}
+
+// work starts one and returns how it is stopped.
+func work(ctx context.Context, url, id string, catcher *mailcatch.Server) (stop func(), err error) {
+	w, err := newWorker(ctx, url, id, catcher)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.jobs.Start(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
 	relaying, halt := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
-	wg.Go(func() { notify.NewRelay(db, jobs, source, nil, log).Run(relaying) })
+	wg.Go(func() { w.relay.Run(relaying) })
 	return func() {
 		halt()
 		wg.Wait()
 		end, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		_ = jobs.StopAndCancel(end)
-		db.Close()
+		_ = w.jobs.StopAndCancel(end)
+		w.db.Close()
 	}, nil
 }
 

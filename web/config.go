@@ -18,6 +18,7 @@ import (
 	"ironhold/holds"
 	"ironhold/holds/invariants"
 	"ironhold/notify"
+	"ironhold/notify/mailcatch"
 	"ironhold/rollout"
 	"ironhold/web/live"
 )
@@ -33,14 +34,16 @@ type Config struct {
 	DB         *pgxpool.Pool // for readiness and sessions
 	Logger     *slog.Logger
 
-	Desk      *desk.Desk       // notes and purchase requests; nil: made here
-	Webhooks  *notify.Webhooks // of organisations; nil: they may not be sent anywhere but to the public
-	Jobs      http.Handler     // the pages of the jobs, mounted at JobsPrefix; nil: none
-	Flags     *rollout.Flags   // what pages show as on; nil: they ask the rows
-	Live      *live.Hub        // tells open pages of changes; nil: they poll
-	Secure    bool             // https in front: Secure cookies and HSTS
-	OrderRate int              // orders per token or person and minute; 0 for no throttle
-	BaseURL   string           // https://portal.example, for absolute links; "" for none
+	Desk      *desk.Desk        // notes and purchase requests; nil: made here
+	Webhooks  *notify.Webhooks  // of organisations; nil: they may not be sent anywhere but to the public
+	Mail      *notify.Mailer    // nil: no mail is sent
+	Caught    *mailcatch.Server // where a trial's mails are; nil: they are sent
+	Jobs      http.Handler      // the pages of the jobs, mounted at JobsPrefix; nil: none
+	Flags     *rollout.Flags    // what pages show as on; nil: they ask the rows
+	Live      *live.Hub         // tells open pages of changes; nil: they poll
+	Secure    bool              // https in front: Secure cookies and HSTS
+	OrderRate int               // orders per token or person and minute; 0 for no throttle
+	BaseURL   string            // https://portal.example, for absolute links; "" for none
 
 	// TrustedProxies are the networks whose X-Forwarded-For is believed; none by default.
 	TrustedProxies []netip.Prefix

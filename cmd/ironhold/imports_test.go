@@ -21,6 +21,8 @@ var allowed = map[string][]string{
 	"notify":             {"notify/*", "holds", "fleet", "accounts", "migrations/pg", "views/i18n"},
 	"notify/outbound":    {},
 	"notify/sign":        {},
+	"notify/mailcatch":   {},
+	"notify/smtp":        {"notify"},
 	"allocator":          {"holds", "fleet", "accounts", "migrations/pg"},
 	"desk":               {"allocator", "migrations/pg"},
 	"rollout":            {"accounts", "allocator", "migrations/pg"},

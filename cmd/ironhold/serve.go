@@ -24,6 +24,7 @@ import (
 	"ironhold/migrations/pg"
 	"ironhold/migrations/pgembed"
 	"ironhold/notify"
+	"ironhold/notify/mailcatch"
 	"ironhold/rollout"
 	"ironhold/web"
 	"ironhold/web/live"
@@ -93,17 +94,19 @@ type process struct {
 	started  atomic.Bool
 	failed   chan error
 
-	servers []*http.Server
-	db      *database
-	pools   []*pgxpool.Pool
-	orders  *allocator.Allocator
-	workers *river.Client[pgx.Tx]
-	matches *allocator.Allocator // of the workers
-	live    *live.Hub
-	hush    func() // ends live
-	halt    func() // ends the relay
-	flags   *rollout.Flags
-	jobs    http.Handler // their pages
+	servers      []*http.Server
+	db           *database
+	pools        []*pgxpool.Pool
+	orders       *allocator.Allocator
+	workers      *river.Client[pgx.Tx]
+	matches      *allocator.Allocator // of the workers
+	live         *live.Hub
+	hush         func()            // ends live
+	halt         func()            // ends the relay
+	catcher      *mailcatch.Server // of a trial's mails
+	closeCatcher func()
+	flags        *rollout.Flags
+	jobs         http.Handler // their pages
 }
 
 // start brings everything up and returns when it serves, or with the reason why it cannot. While
@@ -130,6 +133,9 @@ func (p *process) start(ctx context.Context) error {
 	}
 	p.registry.MustRegister(newHoldsCollector(holds.New(interactive, p.settings.policy())))
 	p.startLive(ctx, interactive)
+	if err := p.startCatcher(ctx); err != nil {
+		return err
+	}
 	if p.options.web {
 		if err := p.startFlags(ctx, interactive); err != nil {
 			return err
@@ -312,13 +318,21 @@ func (p *process) startLive(ctx context.Context, db *pgxpool.Pool) {
 // openSite builds the web server and lets requests in.
 func (p *process) openSite(db *pgxpool.Pool) error {
 	touch := p.live.Touch
+	people := accounts.New(db)
+	mail, err := p.mailer(db)
+	if err != nil {
+		return err
+	}
+	if mail != nil {
+		people.OnLink(mail.Link)
+	}
 	switches := rollout.New(db).OnChange(touch)
 	p.orders = allocator.New(db, allocator.Options{
 		Policy: p.settings.policy(), WalkLimit: p.settings.WalkLimit, LostLimit: p.settings.LostLimit,
 		Precondition: switches.Precondition(), Logger: p.log, OnChange: touch,
 	})
 	site, err := web.New(web.Config{
-		Accounts: accounts.New(db), Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
+		Accounts: people, Mail: mail, Caught: p.catcher, Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
 		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags, Jobs: p.jobs,
 		Webhooks: notify.NewWebhooks(db, p.settings.outbound()),
 		Secure:   p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL, TrustedProxies: p.settings.TrustedProxies,
@@ -338,7 +352,11 @@ func (p *process) startWorkers(ctx context.Context) error {
 	}
 	book := holds.New(db, p.settings.policy()).OnChange(p.live.Touch)
 	p.matches = allocator.New(db, allocator.Options{Policy: p.settings.policy(), Logger: p.log, OnChange: p.live.Touch})
-	if p.workers, err = newRiver(db, p.settings, book, p.matches, p.log); err != nil {
+	mail, err := p.mailer(db)
+	if err != nil {
+		return err
+	}
+	if p.workers, err = newRiver(db, p.settings, book, p.matches, mail, p.log); err != nil {
 		return err
 	}
 	for {
@@ -347,7 +365,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 		if err == nil {
 			relaying, halt := context.WithCancel(context.WithoutCancel(ctx))
 			p.halt = halt
-			go notify.NewRelay(db, p.workers, p.settings.BaseURL, nil, p.log).Run(relaying)
+			go notify.NewRelay(db, p.workers, p.settings.BaseURL, mail, p.log).Run(relaying)
 			return nil
 		}
 		if !pg.Away(err) {
@@ -393,6 +411,9 @@ func (p *process) stop() {
 		}
 		wg.Wait()
 	})
+	if p.closeCatcher != nil {
+		p.closeCatcher()
+	}
 	if p.flags != nil {
 		within(closeTime, func(ctx context.Context) { _ = p.flags.Close(ctx) })
 	}

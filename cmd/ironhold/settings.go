@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"ironhold/holds"
 	"ironhold/notify/outbound"
+	"ironhold/notify/smtp"
 	"ironhold/rollout"
 )
 
@@ -39,6 +41,8 @@ type settings struct {
 	FlagProvider    string
 	RemoteFlags     string
 	OutboundAllow   []netip.Prefix
+	Mail            smtp.Config
+	MailBefore      time.Duration
 	LogLevel        slog.Level
 }
 
@@ -97,6 +101,18 @@ func settingsTable() []setting {
 			func(s *settings, v string) error { s.RemoteFlags = v; return rollout.CheckRemote(v) }},
 		{"OUTBOUND_ALLOW", "", "networks that webhooks may go to although they are not public, such as 10.2.0.0/16; http goes there alone; empty: none",
 			func(s *settings, v string) error { return prefixes(&s.OutboundAllow, v) }},
+		{"SMTP_ADDR", "", "the mail server as host:port; empty: no mail is sent",
+			func(s *settings, v string) error { s.Mail.Addr = v; return address(v) }},
+		{"SMTP_SECURITY", smtp.StartTLS, "starttls (required, not tried), tls from the first byte, or none for a mail server on this machine",
+			func(s *settings, v string) error { s.Mail.Security = v; return security(v) }},
+		{"SMTP_USER", "", "user name at the mail server; empty: it asks for none",
+			func(s *settings, v string) error { s.Mail.User = v; return nil }},
+		{"SMTP_PASSWORD", "", "password at the mail server",
+			func(s *settings, v string) error { s.Mail.Password = v; return nil }},
+		{"MAIL_FROM", "", "the sender of mails, as Ironhold <no-reply@portal.example>; required with SMTP_ADDR",
+			func(s *settings, v string) error { return sender(&s.Mail.From, v) }},
+		{"MAIL_HOLD_WARNING", "5m", "how long before the end of a hold its holder gets a mail, but never in the first two thirds of its time",
+			func(s *settings, v string) error { return duration(&s.MailBefore, v, time.Second, 24*time.Hour) }},
 		{"LOG_LEVEL", "info", "debug, info, warn or error",
 			func(s *settings, v string) error { return level(&s.LogLevel, v) }},
 	}
@@ -129,7 +145,28 @@ func (a *app) load() (settings, error) {
 	if s.FlagProvider == remoteProvider && s.RemoteFlags == "" {
 		return s, errors.New("OFREP_URL: is required with FLAG_PROVIDER=ofrep")
 	}
+	if s.Mail.Addr != "" && s.Mail.From.Address == "" {
+		return s, errors.New("MAIL_FROM: is required with SMTP_ADDR")
+	}
 	return s, nil
+}
+
+// security checks how the connection to the mail server is protected.
+func security(v string) error {
+	switch v {
+	case smtp.StartTLS, smtp.TLS, smtp.NoTLS:
+		return nil
+	}
+	return fmt.Errorf("%q is not starttls, tls or none", v)
+}
+
+func sender(to *mail.Address, text string) error {
+	a, err := mail.ParseAddress(text)
+	if err != nil {
+		return fmt.Errorf("%q is not an address such as Ironhold <no-reply@portal.example>", text)
+	}
+	*to = *a
+	return nil
 }
 
 // remoteProvider is the FLAG_PROVIDER that asks a server.

@@ -89,6 +89,8 @@ var noPages = []string{
 	"/api/", "/healthz", "/readyz", "/static/", "/events", "/clock", ".csv", "/sign-in", "/order/result", "/dev/",
 	"/holds/{id}/extend", "/holds/{id}/cancel", "/holds/{id}/substitute", "/account/preferences", "/waiting/{id}/stop",
 	"/org/members/{id}/role", "/org/members/{id}/reset", "/org/members/{id}/disable", "/org/members/{id}/enable",
+	"/org/webhooks/{id}/rotate", "/org/webhooks/{id}/test", "/org/webhooks/{id}/disable", "/org/webhooks/{id}/enable", "/org/webhooks/{id}/remove",
+	"/org/webhooks/{id}/deliveries/{delivery}/retry",
 	"/admin/jobs", // River's own pages
 }
 
@@ -118,7 +120,7 @@ func (s state) check(v *visit) {
 		twice: [...document.querySelectorAll("[id]")].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i).join(" "),
 		help: String(!!document.querySelector('footer a[href="/help"]')), skip: document.querySelector("body > a")?.getAttribute("href") ?? "",
 		primary: String([...document.querySelectorAll("main .button-primary")].filter(e => e.checkVisibility()).length),
-		untold: (document.body.innerText.match(/\b[a-z_]+\.[a-z_]+\.[a-z_.]+\b|\{[a-z]+\}|%!|<nil>|undefined|NaN/) || [""])[0],
+		untold: ([...document.querySelectorAll("code")].reduce((text, e) => text.replaceAll(e.innerText, ""), document.body.innerText).match(/\b[a-z_]+\.[a-z_]+\.[a-z_.]+\b|\{[a-z]+\}|%!|<nil>|undefined|NaN/) || [""])[0],
 		empty: [...document.querySelectorAll("main a, main button, main h1, main h2, main h3, main dt, main dd, main td")]
 			.filter(e => e.checkVisibility() && !e.classList.contains("cell-action") && !e.textContent.trim()).map(e => e.outerHTML.slice(0, 80)).join(" "),
 	})`)

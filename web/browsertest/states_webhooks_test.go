@@ -16,7 +16,7 @@ func init() {
 			v.Post("/org/webhooks", "url", "https://127.0.0.1/", "own_password", password)
 		}},
 		{name: "webhook-made", who: orgAdmin, show: func(v *visit) {
-			v.Post("/org/webhooks", "url", "https://hooks.acme.example/ironhold", "holds", "on", "own_password", password)
+			v.Post("/org/webhooks", "url", "https://acme.example/ironhold", "holds", "on", "own_password", password)
 		}},
 		{name: "webhook", who: orgAdmin, show: func(v *visit) { v.Go(path("/org/webhooks/", v.webhooks())) }},
 		{name: "webhook-off", who: orgAdmin, show: func(v *visit) { v.Post(path("/org/webhooks/", v.webhooks(), "/disable")) }},
