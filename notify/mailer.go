@@ -25,9 +25,10 @@ type Mail struct {
 	HTML    string
 }
 
-// Sender hands a mail on. An error that wraps ErrRefused is for good.
+// Sender hands a mail on to the server of that name. An error that wraps ErrRefused is for good.
 type Sender interface {
 	Send(ctx context.Context, m Mail) error
+	Server() string
 }
 
 // ErrRefused says that a mail will not be taken, however often it is tried.
@@ -55,6 +56,14 @@ type Mailer struct {
 // before the end of a hold its holder is told, but never in the first two thirds of its time.
 func NewMailer(db pg.DB, sender Sender, base string, before time.Duration) *Mailer {
 	return &Mailer{db: db, sender: sender, base: strings.TrimSuffix(base, "/"), before: before}
+}
+
+// Server is where mails are handed to.
+func (m *Mailer) Server() string {
+	if m.sender == nil {
+		return ""
+	}
+	return m.sender.Server()
 }
 
 // Link puts the mail with a one-use link into the transaction that makes the link; accounts calls it.

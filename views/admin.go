@@ -99,7 +99,7 @@ func adminParts(ctx context.Context, here string) []Tab {
 	out := []Tab{{t(ctx, "admin.orgs"), "/admin/orgs", here == "orgs"}}
 	if person(ctx).Can.Launch {
 		out = append(out, Tab{t(ctx, "admin.launch"), "/admin/rollout", here == "launch"}, Tab{t(ctx, "admin.checks"), "/admin/checks", here == "checks"},
-			Tab{t(ctx, "admin.jobs"), "/admin/jobs/", false})
+			Tab{t(ctx, "admin.mails"), "/admin/mail", here == "mails"}, Tab{t(ctx, "admin.jobs"), "/admin/jobs/", false})
 	}
 	return out
 }

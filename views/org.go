@@ -56,6 +56,7 @@ type LinkPage struct {
 	For    string // address or name
 	Secret string
 	Until  *time.Time
+	Mailed bool   // a mail with it is on its way
 	Back   string // where to go on; "" for the organisation
 }
 

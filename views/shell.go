@@ -15,6 +15,7 @@ type Shell struct {
 	Person    *Person
 	Notice    string    // a message of the step before, shown once
 	Now       time.Time // the server's clock
+	Mails     bool      // mails are sent
 	Waits     Waits     // what the person's organisation waits for
 }
 

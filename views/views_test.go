@@ -28,7 +28,8 @@ func dressed(lang string, role string) context.Context {
 	ctx := i18n.With(context.Background(), i18n.Locale{Lang: lang, Zone: zone})
 	staff := role == "sales" || role == "operator"
 	return views.WithShell(ctx, views.Shell{
-		Path: "/offers?cpu=" + attack, RequestID: "abc", Theme: "dark", Notice: attack, Now: sample.Now(),
+		Mails: role == "org-admin" || role == "operator",
+		Path:  "/offers?cpu=" + attack, RequestID: "abc", Theme: "dark", Notice: attack, Now: sample.Now(),
 		Person: &views.Person{Name: attack, Email: "a@b", Role: role, Org: attack, Staff: staff, Can: views.Can{Order: !staff, Desk: staff, Fleet: staff, OrgRollout: role == "org-admin", Launch: staff}},
 	})
 }

@@ -62,7 +62,7 @@ func (s *server) cookie(r *http.Request, name string) string {
 func (s *server) dress(r *http.Request, path string) context.Context {
 	ctx := r.Context()
 	info := request.From(ctx)
-	sh := views.Shell{Path: path, RequestID: info.ID, Now: time.Now()} //nolint:forbidigo // only to say "today"
+	sh := views.Shell{Mails: s.Mail != nil, Path: path, RequestID: info.ID, Now: time.Now()} //nolint:forbidigo // only to say "today"
 	if sh.Path == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		sh.Path = r.URL.RequestURI()
 	}

@@ -240,5 +240,7 @@ func (s *server) adminRoutes(get, post func(string, accounts.Function, handler) 
 		post("/admin/orgs/{slug}/limits", accounts.SetLimits, s.setLimits),
 		post("/admin/orgs/{slug}/suspend", accounts.SuspendOrg, s.suspend),
 		get("/admin/checks", accounts.Invariants, s.checks),
+		get("/admin/mail", accounts.ManageJobs, s.mails),
+		get("/admin/mail/caught/{n}", accounts.ManageJobs, s.caughtMail),
 	}, s.jobRoutes()...)
 }

@@ -128,7 +128,7 @@ func (s *server) makeReset(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.renderAt(w, r, http.StatusCreated, "/org/members/"+id.String(), views.Link(views.LinkPage{
-		Kind: "reset", For: u.Name, Secret: s.oneUse(r, "/reset", secret), Until: &until,
+		Kind: "reset", For: u.Name, Secret: s.oneUse(r, "/reset", secret), Until: &until, Mailed: s.Mail != nil,
 	}))
 }
 

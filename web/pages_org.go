@@ -121,7 +121,7 @@ func (s *server) invite(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.renderAt(w, r, http.StatusCreated, "/org", views.Link(views.LinkPage{
-		Kind: "invitation", For: inv.Email, Secret: s.oneUse(r, "/invitation", secret), Until: &inv.ExpiresAt,
+		Kind: "invitation", For: inv.Email, Secret: s.oneUse(r, "/invitation", secret), Until: &inv.ExpiresAt, Mailed: s.Mail != nil,
 	}))
 }
 

@@ -13,6 +13,8 @@ func (s *server) accountRoutes(get, post router) []route {
 		public(post("/invitation", "", s.join)),
 		public(get("/reset", "", s.resetForm)),
 		public(post("/reset", "", s.reset)),
+		public(get("/forgot", "", s.forgotForm)),
+		public(post("/forgot", "", s.forgot)),
 
 		get("/account", signedIn, s.account),
 		get("/account/preferences", signedIn, s.backToAccount),

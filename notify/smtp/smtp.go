@@ -56,6 +56,9 @@ func New(c Config) (*Sender, error) {
 	return &Sender{conf: c, host: host, port: n, from: domain}, nil
 }
 
+// Server is host and port.
+func (s *Sender) Server() string { return s.conf.Addr }
+
 // Send hands one mail on. The Message-ID is made of the mail's id, so that a server or a person can see
 // that a mail that came twice after a crash is the same.
 func (s *Sender) Send(ctx context.Context, m notify.Mail) error {

@@ -11,7 +11,7 @@ import (
 
 // Pages are all pages, in every state, with names that are good for files.
 func Pages() []Page {
-	return slices.Concat(customer(), people(), webhooks(), staff(), refusals())
+	return slices.Concat(customer(), people(), webhooks(), mails(), staff(), refusals())
 }
 
 func customer() []Page {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	netmail "net/mail"
 	"net/url"
 	"regexp"
 	"strings"
@@ -27,6 +28,9 @@ import (
 	"ironhold/migrations/pg"
 	"ironhold/migrations/pgtest"
 	"ironhold/migrations/pgtest/fixture"
+	"ironhold/notify"
+	"ironhold/notify/mailcatch"
+	"ironhold/notify/smtp"
 	"ironhold/rollout"
 	"ironhold/web"
 	"ironhold/web/live"
@@ -46,6 +50,7 @@ type Options struct {
 	LockTimeout time.Duration
 	Budget      time.Duration // of an order's walk
 	Policy      holds.Policy
+	Mail        bool // mails are sent, to a catcher
 }
 
 // Site is a whole server with a database of its own.
@@ -74,6 +79,32 @@ func run(hub *live.Hub) (end func()) {
 	return func() { cancel(); <-ended }
 }
 
+// mail gives the site a mail server, with one mail that was sent.
+func (s *Site) mail(t testing.TB, on bool) (*notify.Mailer, *mailcatch.Server) {
+	if !on {
+		return nil, nil
+	}
+	t.Helper()
+	catcher, err := mailcatch.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender, err := smtp.New(smtp.Config{Addr: catcher.Addr(), Security: smtp.NoTLS, From: netmail.Address{Address: "no-reply@portal.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = sender.Send(t.Context(), notify.Mail{
+		ID: uuid.New(), To: netmail.Address{Name: "Ada", Address: "ada@acme.example"}, Subject: "Your hold on GOT-1 ends soon",
+		Text: "Hello Ada,\n\nServer GOT-1 is on hold for you.\n\nhttps://portal.example/invitation?token=Zk3vG0yq5hR7tB2nX9pL4sW8mC1dJ6fA0uE5oK7iQxY\n", HTML: "<p>Hello</p>",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mailer := notify.NewMailer(s.App, sender, "https://portal.example", time.Minute)
+	s.Accounts.OnLink(mailer.Link)
+	return mailer, catcher
+}
+
 // New starts a site without machines, with the module on for all.
 func New(t testing.TB, o Options) *Site {
 	t.Helper()
@@ -99,8 +130,9 @@ func New(t testing.TB, o Options) *Site {
 	}
 	s.Live, s.hush = hub, run(hub)
 	t.Cleanup(s.hush)
+	mail, catcher := s.mail(t, o.Mail)
 	handler, err := web.New(web.Config{
-		Accounts: s.Accounts, Rollout: store, Holds: s.Holds, Allocator: s.Allocator, Fleet: s.Fleet, Live: hub,
+		Mail: mail, Caught: catcher, Accounts: s.Accounts, Rollout: store, Holds: s.Holds, Allocator: s.Allocator, Fleet: s.Fleet, Live: hub,
 		Invariants: invariants.New(app), DB: app, Logger: log, OrderRate: o.OrderRate,
 	})
 	if err != nil {
