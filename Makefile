@@ -8,7 +8,7 @@ PKG       ?= ./...
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test screenshots race bench-quick pg generate verify fmt lint FORCE
+.PHONY: help run build test test-node screenshots race bench-quick pg generate verify fmt lint FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,10 @@ bin/pgserve: FORCE
 
 test: pg verify ## Run all tests on one PostgreSQL server (PKG and TESTFLAGS narrow it)
 	@bin/pgserve -- $(GO) test -count=1 -timeout 15m $(TESTFLAGS) $(PKG)
+
+test-node: pg ## Let a receiver in Node verify delivered webhooks with a public library (needs npm)
+	@cd notify/testdata/receiver && npm ci --silent
+	@bin/pgserve -- $(GO) test -count=1 -tags node -run TestNodeVerifies ./notify
 
 screenshots: pg ## Draw every page and state, phone and desk, light and dark, into screenshots/
 	@bin/pgserve -- $(GO) test -count=1 -timeout 15m -run 'TestScreenshots' ./web/browsertest -screenshots "$(CURDIR)/screenshots"
