@@ -12,6 +12,10 @@
 //	                       |          +----> dropped    the endpoint is disabled or gone
 //	                       +---- once more, by a person (round + 1)
 //
+//	waiting_list, provisioning -trigger-+
+//	one-use link, by who makes it ------+--> mails: waiting -> queued -> sent | failed | skipped
+//	holds about to end, by the relay ---+                        read anew right before sending
+//
 // A job of the queue Queue waits for its receiver without a connection to the database. At most
 // perEndpoint of them do so for one endpoint; further ones come back later, so that a slow receiver
 // delays itself alone.

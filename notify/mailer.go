@@ -40,7 +40,7 @@ const MailQueue = "mail"
 // MailQueueWorkers is how many mails one process sends at once.
 const MailQueueWorkers = 4
 
-// mailAttempts is how often a mail is tried; with River's waits that is a bit more than two hours.
+// mailAttempts is how often a mail is tried; with River's waits that is a bit more than four hours.
 const mailAttempts = 10
 
 // Mailer sends what triggers wrote into mails. A nil Mailer is a portal without mail: it marks each of
