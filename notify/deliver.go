@@ -41,6 +41,7 @@ var backoff = []time.Duration{
 // DeliverArgs is the job that makes one delivery.
 type DeliverArgs struct {
 	Delivery uuid.UUID `json:"delivery"`
+	Endpoint uuid.UUID `json:"endpoint"`
 	Round    int       `json:"round"`
 }
 
@@ -90,6 +91,10 @@ type parcel struct {
 
 // Work sends one message and writes down the answer.
 func (w *deliverWorker) Work(ctx context.Context, job *river.Job[DeliverArgs]) error {
+	if !w.slots.take(job.Args.Endpoint) {
+		return w.later(ctx, job.Args.Endpoint)
+	}
+	defer w.slots.give(job.Args.Endpoint)
 	p, err := w.read(ctx, job.Args.Delivery)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -101,10 +106,6 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[DeliverArgs]) e
 	case !p.Alive:
 		return w.end(ctx, job.Args, Dropped)
 	}
-	if !w.slots.take(p.EndpointID) {
-		return river.JobSnooze(time.Second + rand.N(2*time.Second)) //nolint:gosec // no secret
-	}
-	defer w.slots.give(p.EndpointID)
 	h := http.Header{"Content-Type": {sign.ContentType}, "User-Agent": {"Ironhold-Webhooks/1"}}
 	sign.Sign(h, p.ID, p.Now, p.Body, p.Secrets...)
 	answer, err := w.client.Post(ctx, p.URL, h, p.Body)
@@ -112,6 +113,20 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[DeliverArgs]) e
 		return ctx.Err() // we stop: that says nothing about the receiver
 	}
 	return w.record(ctx, job, p, answer, err)
+}
+
+// later puts a job off whose endpoint has no place free: the longer, the more of them wait there, so that
+// a receiver that hangs does not keep the workers busy with asking.
+func (w *deliverWorker) later(ctx context.Context, endpoint uuid.UUID) error {
+	var waiting int
+	err := pg.Engine(ctx, w.db, pg.By{Actor: "webhooks"}, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `select count(*) from (
+			select from webhook_deliveries where endpoint_id = $1 and state = 'queued' limit 1000) q`, endpoint).Scan(&waiting)
+	})
+	if err != nil {
+		return err
+	}
+	return river.JobSnooze(time.Second + rand.N(time.Second+time.Duration(waiting)*200*time.Millisecond)) //nolint:gosec // no secret
 }
 
 func (w *deliverWorker) read(ctx context.Context, id uuid.UUID) (p parcel, err error) {

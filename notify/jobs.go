@@ -37,7 +37,7 @@ type tidyWorker struct {
 }
 
 func (w *tidyWorker) Work(ctx context.Context, _ *river.Job[TidyArgs]) error {
-	for _, sql := range []string{tidyMessages, tidyMails} {
+	for _, sql := range []string{tidyMessages, tidyMails, tidyLost} {
 		if err := w.tidy(ctx, sql); err != nil {
 			return err
 		}
@@ -50,6 +50,9 @@ const (
 		select id from webhook_messages where relayed_at < clock_timestamp() - make_interval(secs => $1) limit $2)`
 	tidyMails = `delete from mails where id in (
 		select id from mails where finished_at < clock_timestamp() - make_interval(secs => $1) limit $2)`
+	// Whose job an operator has cancelled: no schedule takes that long.
+	tidyLost = `update webhook_deliveries set state = 'failed', next_at = null where id in (
+		select id from webhook_deliveries where state = 'queued' and greatest(attempted_at, created_at) < clock_timestamp() - make_interval(secs => $1 / 6) limit $2)`
 )
 
 func (w *tidyWorker) tidy(ctx context.Context, sql string) error {

@@ -50,6 +50,8 @@ type Mailer struct {
 	sender Sender
 	base   string
 	before time.Duration
+
+	looked time.Time // for holds about to end
 }
 
 // NewMailer makes it. base is the portal's address, which links in mails begin with; before is how long
@@ -88,16 +90,11 @@ func (m *Mailer) relay(ctx context.Context, tx pgx.Tx, client *river.Client[pgx.
 			where id in (select id from mails where state = 'waiting' order by id limit $1)`, relayBatch)
 		return int(tag.RowsAffected()), err
 	}
-	// In the words of the index by deadline.
-	_, err := tx.Exec(ctx, `
-select mails_tell('hold_ending', h.id, h.created_by, h.org_id)
-  from holds h, (select clock_timestamp() as now offset 0) c
- where h.state || '' = 'held' and h.expires_at > c.now and h.expires_at < c.now + make_interval(secs => $1)
-   and h.expires_at - c.now < (h.expires_at - coalesce(h.extended_at, h.created_at)) / 3
-   and not exists (select from mails s where s.kind = 'hold_ending' and s.subject_id = h.id)
- limit $2`, m.before.Seconds(), relayBatch)
-	if err != nil {
-		return 0, fmt.Errorf("holds about to end: %w", err)
+	if time.Since(m.looked) >= lookEvery {
+		if err := m.ending(ctx, tx); err != nil {
+			return 0, fmt.Errorf("holds about to end: %w", err)
+		}
+		m.looked = time.Now() //nolint:forbidigo // only how often
 	}
 	rows, err := tx.Query(ctx, `update mails set state = 'queued'
 		where id in (select id from mails where state = 'waiting' order by id limit $1 for no key update skip locked) returning id`, relayBatch)
@@ -114,6 +111,21 @@ select mails_tell('hold_ending', h.id, h.created_by, h.org_id)
 	}
 	_, err = client.InsertManyTx(ctx, tx, jobs)
 	return len(list), err
+}
+
+// lookEvery is how late a mail about the end of a hold may be; the look reads all holds that end soon.
+const lookEvery = 5 * time.Second
+
+// ending writes the mails about holds that end soon, in the words of the index by deadline.
+func (m *Mailer) ending(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `
+select mails_tell('hold_ending', h.id, h.created_by, h.org_id)
+  from holds h, (select clock_timestamp() as now offset 0) c
+ where h.state || '' = 'held' and h.expires_at > c.now and h.expires_at < c.now + make_interval(secs => $1)
+   and h.expires_at - c.now < (h.expires_at - coalesce(h.extended_at, h.created_at)) / 3
+   and not exists (select from mails s where s.kind = 'hold_ending' and s.subject_id = h.id)
+ limit $2`, m.before.Seconds(), relayBatch)
+	return err
 }
 
 // MailArgs is the job that sends one mail.

@@ -20,6 +20,8 @@ const (
 	relayEvery = time.Second
 	// relayBatch bounds one transaction of the relay.
 	relayBatch = 200
+	// maxQueued is how many first attempts of one endpoint wait in the queue.
+	maxQueued = 50
 	// relayLock lets one relay work at a time, so that sequence numbers follow what happened.
 	relayLock = 727_003_020
 )
@@ -189,11 +191,20 @@ func (m message) body(source string, sequence *int64) ([]byte, error) {
 	return e.Body()
 }
 
-// deliveries makes a job of each that waits.
+// deliveries makes jobs of those that wait: of no endpoint more than may queue for their first attempt,
+// so that what one receiver piles up does not lie before the next one's.
 func (r *Relay) deliveries(ctx context.Context, tx pgx.Tx) (int, error) {
-	rows, err := tx.Query(ctx, `update webhook_deliveries set state = 'queued'
-		where id in (select id from webhook_deliveries where state = 'waiting' order by id limit $1 for no key update skip locked)
-		returning id, round`, relayBatch)
+	rows, err := tx.Query(ctx, `
+update webhook_deliveries set state = 'queued'
+ where state = 'waiting' and id in (
+   select w.id
+     from (select distinct endpoint_id from webhook_deliveries where state = 'waiting') e
+    cross join lateral (
+      select count(*) as n from (select from webhook_deliveries q where q.endpoint_id = e.endpoint_id and q.state = 'queued' and q.next_at is null limit $2) q) queued
+    cross join lateral (
+      select d.id from webhook_deliveries d where d.endpoint_id = e.endpoint_id and d.state = 'waiting' order by d.id limit $2 - queued.n) w
+    limit $1)
+returning id, endpoint_id, round`, relayBatch, maxQueued)
 	if err != nil {
 		return 0, err
 	}

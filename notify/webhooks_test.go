@@ -198,8 +198,8 @@ func TestSlowReceiverDelaysNobody(t *testing.T) {
 		<-held
 	})
 	t.Cleanup(func() { close(held) })
-	b.endpoint(slow.URL)
-	for range 40 {
+	piled, _ := b.endpoint(slow.URL)
+	for range 80 {
 		b.hold(b.org)
 	}
 	b.work()
@@ -211,6 +211,15 @@ func TestSlowReceiverDelaysNobody(t *testing.T) {
 	eventually(t, "the fast one is told", func() bool { d := b.deliveries(id); return len(d) == 1 && d[0].State == notify.Delivered })
 	if n := most.Load(); n > 4 {
 		t.Errorf("%d requests at once to the slow one", n)
+	}
+	queued := 0
+	for _, d := range b.deliveries(piled) {
+		if d.State == notify.Queued {
+			queued++
+		}
+	}
+	if queued > 50 {
+		t.Errorf("%d deliveries of the slow one lie in the queue", queued)
 	}
 }
 

@@ -269,12 +269,19 @@ func TestNonsensicalSettings(t *testing.T) {
 		"TRUSTED_PROXIES":      {"proxy.example", "10.0.0.0/33", "10.0.0.1,"},
 		"DATABASE_URL":         {"127.0.0.1:5432/x", "postgres://%zz"},
 		"MIGRATE_DATABASE_URL": {"://"},
+		"OUTBOUND_ALLOW":       {"inside", "10.0.0.0/33"},
+		"SMTP_ADDR":            {"mail.example", "mail.example:smtp", ":25"},
+		"SMTP_SECURITY":        {"ssl"},
+		"MAIL_FROM":            {"nobody", "<>"},
+		"MAIL_HOLD_WARNING":    {"0", "48h"},
 	} {
 		for _, v := range values {
 			p.extra = []string{name + "=" + v}
 			p.fails(1, []string{"serve"}, name+":")
 		}
 	}
+	p.extra = []string{"SMTP_ADDR=mail.example:587"}
+	p.fails(1, []string{"serve"}, "MAIL_FROM:")
 	known := map[string]bool{}
 	for _, s := range settingsTable() {
 		known[s.name] = true

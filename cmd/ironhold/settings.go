@@ -102,7 +102,7 @@ func settingsTable() []setting {
 		{"OUTBOUND_ALLOW", "", "networks that webhooks may go to although they are not public, such as 10.2.0.0/16; http goes there alone; empty: none",
 			func(s *settings, v string) error { return prefixes(&s.OutboundAllow, v) }},
 		{"SMTP_ADDR", "", "the mail server as host:port; empty: no mail is sent",
-			func(s *settings, v string) error { s.Mail.Addr = v; return address(v) }},
+			func(s *settings, v string) error { s.Mail.Addr = v; return smtp.CheckAddr(v) }},
 		{"SMTP_SECURITY", smtp.StartTLS, "starttls (required, not tried), tls from the first byte, or none for a mail server on this machine",
 			func(s *settings, v string) error { s.Mail.Security = v; return security(v) }},
 		{"SMTP_USER", "", "user name at the mail server; empty: it asks for none",

@@ -73,7 +73,8 @@ create table webhook_deliveries (
   created_at   timestamptz not null default clock_timestamp(),
   constraint webhook_deliveries_once unique (message_id, endpoint_id)
 ) with (fillfactor = 80);
-create index webhook_deliveries_waiting on webhook_deliveries (id) where state = 'waiting';
+create index webhook_deliveries_waiting on webhook_deliveries (endpoint_id, id) where state = 'waiting';
+create index webhook_deliveries_queued on webhook_deliveries (endpoint_id) where state = 'queued';
 create index webhook_deliveries_by_endpoint on webhook_deliveries (endpoint_id, id);
 
 -- Where nobody listens, which is nearly everywhere, these look once into a small index. The functions are

@@ -41,19 +41,30 @@ type Sender struct {
 
 // New checks the configuration; it does not connect.
 func New(c Config) (*Sender, error) {
-	host, port, err := net.SplitHostPort(c.Addr)
+	host, port, err := split(c.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("%q is not host:port", c.Addr)
-	}
-	n, err := strconv.Atoi(port)
-	if err != nil || n < 1 || n > 65535 || host == "" {
-		return nil, fmt.Errorf("%q is not host:port", c.Addr)
+		return nil, err
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = 20 * time.Second
 	}
 	domain := c.From.Address[strings.LastIndexByte(c.From.Address, '@')+1:]
-	return &Sender{conf: c, host: host, port: n, from: domain}, nil
+	return &Sender{conf: c, host: host, port: port, from: domain}, nil
+}
+
+// CheckAddr reports whether addr is a host and a port.
+func CheckAddr(addr string) error {
+	_, _, err := split(addr)
+	return err
+}
+
+func split(addr string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(addr)
+	port, err2 := strconv.Atoi(text)
+	if err != nil || err2 != nil || port < 1 || port > 65535 || host == "" {
+		return "", 0, fmt.Errorf("%q is not host:port, such as mail.example:587", addr)
+	}
+	return host, port, nil
 }
 
 // Server is host and port.
