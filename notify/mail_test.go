@@ -292,3 +292,32 @@ func TestNoLinkNoMail(t *testing.T) {
 		t.Errorf("%d rows", n)
 	}
 }
+
+// What no relay has taken out is seen by its age.
+func TestLag(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	lag := func() float64 {
+		t.Helper()
+		seconds, err := notify.Lag(t.Context(), b.app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seconds
+	}
+	if n := lag(); n != 0 {
+		t.Errorf("nothing waits, for %f s", n)
+	}
+	b.endpoint("https://hooks.example/")
+	b.hold(b.org)
+	fixture.Exec(t, b.owner, "update webhook_messages set at = at - interval '1 minute'")
+	if n := lag(); n < 60 || n > 600 {
+		t.Errorf("a message waits for %f s", n)
+	}
+	ada := b.person("ada@acme.example", "Ada", "customer", "", "UTC")
+	fixture.Exec(t, b.owner, `insert into mails (kind, subject_id, person, user_id, org_id, created_at)
+		values ('machine_free', $1, $1::text, $1, $2, clock_timestamp() - interval '1 hour')`, ada, b.org)
+	if n := lag(); n < 3600 {
+		t.Errorf("a mail waits for %f s", n)
+	}
+}

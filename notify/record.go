@@ -38,3 +38,15 @@ select s.id, s.kind, coalesce(u.email, s.person) as address, s.state, s.why, s.a
 	})
 	return list, err
 }
+
+// Lag is the age in seconds of the oldest message or mail that no relay has made a job of yet;
+// 0 when there is none. A few seconds are usual.
+func Lag(ctx context.Context, db pg.DB) (seconds float64, err error) {
+	err = pg.Engine(ctx, db, pg.By{}, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `
+select coalesce(extract(epoch from clock_timestamp() - least(
+         (select at from webhook_messages where relayed_at is null order by at, id limit 1),
+         (select created_at from mails where state = 'waiting' order by id limit 1))), 0)::float8`).Scan(&seconds)
+	})
+	return max(0, seconds), err
+}

@@ -120,7 +120,7 @@ func TestServeSellsAndStops(t *testing.T) {
 		t.Errorf("an order answers %d %s", code, body)
 	}
 	code, body = r.ask(http.MethodGet, "http://"+r.metrics+"/metrics", "", nil)
-	for _, name := range []string{"ironhold_overdue_hold_age_seconds 0", "ironhold_database_up 1", "go_goroutines", "process_open_fds"} {
+	for _, name := range []string{"ironhold_overdue_hold_age_seconds 0", "ironhold_database_up 1", "ironhold_relay_lag_seconds ", "go_goroutines", "process_open_fds"} {
 		if code != http.StatusOK || !strings.Contains(body, "\n"+name) {
 			t.Errorf("metrics answer %d without %s", code, name)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/mail"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"ironhold/notify"
 	"ironhold/notify/mailcatch"
@@ -43,4 +44,27 @@ func (p *process) mailer(db *pgxpool.Pool) (*notify.Mailer, error) {
 		return nil, err
 	}
 	return notify.NewMailer(db, sender, p.settings.BaseURL, p.settings.MailBefore), nil
+}
+
+// relayCollector asks for the relay's lag at each scrape; it is left out while the database is away.
+type relayCollector struct {
+	db  *pgxpool.Pool
+	lag *prometheus.Desc
+}
+
+func newRelayCollector(db *pgxpool.Pool) *relayCollector {
+	return &relayCollector{db: db, lag: prometheus.NewDesc("ironhold_relay_lag_seconds",
+		"Age of the oldest webhook message or mail that no job was made of yet; 0 when there is none.", nil, nil)}
+}
+
+// Describe names the metric.
+func (c *relayCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.lag }
+
+// Collect asks the database.
+func (c *relayCollector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	if lag, err := notify.Lag(ctx, c.db); err == nil {
+		ch <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, lag)
+	}
 }
