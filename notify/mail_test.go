@@ -316,7 +316,7 @@ func TestLag(t *testing.T) {
 	}
 	ada := b.person("ada@acme.example", "Ada", "customer", "", "UTC")
 	fixture.Exec(t, b.owner, `insert into mails (kind, subject_id, person, user_id, org_id, created_at)
-		values ('machine_free', $1, $1::text, $1, $2, clock_timestamp() - interval '1 hour')`, ada, b.org)
+		values ('machine_free', $1::uuid, $1::uuid::text, $1::uuid, $2, clock_timestamp() - interval '1 hour')`, ada, b.org)
 	if n := lag(); n < 3600 {
 		t.Errorf("a mail waits for %f s", n)
 	}
