@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -59,7 +58,8 @@ type deliverWorker struct {
 	db     pg.DB
 	client *outbound.Client
 	slots  *slots
-	log    *slog.Logger
+
+	changed func()
 }
 
 // Timeout is beyond that of the client.
@@ -182,6 +182,7 @@ update webhook_deliveries set state = @state, attempts = attempts + 1, attempted
 	if err != nil {
 		return fmt.Errorf("answer: %w", err)
 	}
+	w.changed()
 	if state == Queued {
 		return &notDelivered{a.Status, reason}
 	}

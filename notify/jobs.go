@@ -72,9 +72,10 @@ func (w *tidyWorker) tidy(ctx context.Context, sql string) error {
 	return nil
 }
 
-// AddWorkers registers the workers of this package; every client of River's schema needs them.
-func AddWorkers(workers *river.Workers, db pg.DB, client *outbound.Client, mail *Mailer, log *slog.Logger) {
-	river.AddWorker(workers, &deliverWorker{db: db, client: client, slots: &slots{now: map[uuid.UUID]int{}}, log: log})
+// AddWorkers registers the workers of this package; every client of River's schema needs them. changed
+// is called after a delivery was written down.
+func AddWorkers(workers *river.Workers, db pg.DB, client *outbound.Client, mail *Mailer, changed func(), log *slog.Logger) {
+	river.AddWorker(workers, &deliverWorker{db: db, client: client, slots: &slots{now: map[uuid.UUID]int{}}, changed: changed})
 	river.AddWorker(workers, &mailWorker{db: db, mail: mail})
 	river.AddWorker(workers, &tidyWorker{db: db, log: log})
 }

@@ -141,7 +141,7 @@ func newWorker(ctx context.Context, url, id string, catcher *mailcatch.Server) (
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1}))
 	workers := river.NewWorkers()
-	notify.AddWorkers(workers, db, client(), mailer, log)
+	notify.AddWorkers(workers, db, client(), mailer, func() {}, log)
 	jobs, err := river.NewClient(riverpgxv5.New(db), &river.Config{
 		ID: id, Schema: migrations.RiverSchema, Workers: workers, Logger: log,
 		Queues: map[string]river.QueueConfig{

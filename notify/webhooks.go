@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -65,11 +66,29 @@ type NewEndpoint struct {
 	Holds, Services  bool
 }
 
-// Invalid says which field of a new endpoint cannot be used, and why: one of outbound's reasons,
+// Fault says which field of a new endpoint cannot be used, and why: one of outbound's reasons,
 // "taken", "long" or "nothing".
-type Invalid struct{ Field, Why string }
+type Fault struct{ Field, Why string }
 
-func (e *Invalid) Error() string { return e.Field + ": " + e.Why }
+// Invalid lists everything that is wrong with a new endpoint.
+type Invalid struct{ Faults []Fault }
+
+func (e *Invalid) Error() string { return fmt.Sprintf("the endpoint cannot be used: %v", e.Faults) }
+
+// check finds every fault that can be seen without the database.
+func (n NewEndpoint) check(client *outbound.Client) (faults []Fault) {
+	if _, err := client.CheckURL(n.URL); err != nil {
+		faults = append(faults, Fault{"url", string(outbound.Why(err))})
+	}
+	if utf8.RuneCountInString(n.Description) > maxDescription || !utf8.ValidString(n.Description) ||
+		strings.ContainsFunc(n.Description, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		faults = append(faults, Fault{"description", "long"})
+	}
+	if !n.Holds && !n.Services {
+		faults = append(faults, Fault{"events", "nothing"})
+	}
+	return faults
+}
 
 // NotFound says that the organisation has no such endpoint or delivery.
 type NotFound struct{ What, ID string }
@@ -119,14 +138,8 @@ func (w *Webhooks) Endpoint(ctx context.Context, org, id uuid.UUID) (e Endpoint,
 // be an *Invalid or a *TooMany.
 func (w *Webhooks) Add(ctx context.Context, by pg.By, org uuid.UUID, n NewEndpoint) (id uuid.UUID, secret sign.Secret, err error) {
 	n.URL, n.Description = strings.TrimSpace(n.URL), strings.TrimSpace(n.Description)
-	if _, err := w.client.CheckURL(n.URL); err != nil {
-		return id, nil, &Invalid{"url", string(outbound.Why(err))}
-	}
-	switch {
-	case len([]rune(n.Description)) > maxDescription || strings.ContainsFunc(n.Description, func(r rune) bool { return r < ' ' }):
-		return id, nil, &Invalid{"description", "long"}
-	case !n.Holds && !n.Services:
-		return id, nil, &Invalid{"events", "nothing"}
+	if faults := n.check(w.client); len(faults) > 0 {
+		return id, nil, &Invalid{faults}
 	}
 	secret = sign.NewSecret()
 	err = pg.Engine(ctx, w.db, by, func(tx pgx.Tx) error {
@@ -145,7 +158,7 @@ func (w *Webhooks) Add(ctx context.Context, by pg.By, org uuid.UUID, n NewEndpoi
 			values ($1, $2, $3, $4, $5, $6) returning id`, org, n.URL, n.Description, n.Holds, n.Services, []byte(secret)).Scan(&id)
 	})
 	if pg.Constraint(err) == "webhook_endpoints_url" {
-		err = &Invalid{"url", "taken"}
+		err = &Invalid{[]Fault{{"url", "taken"}}}
 	}
 	if err != nil {
 		return uuid.Nil, nil, err

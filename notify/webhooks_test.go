@@ -319,17 +319,17 @@ func TestEndpointsAreChecked(t *testing.T) {
 	}
 	for _, c := range []struct {
 		n    notify.NewEndpoint
-		want notify.Invalid
+		want notify.Fault
 	}{
-		{notify.NewEndpoint{URL: "", Holds: true}, notify.Invalid{Field: "url", Why: "url"}},
-		{notify.NewEndpoint{URL: "https://10.0.0.1/", Holds: true}, notify.Invalid{Field: "url", Why: "address"}},
-		{notify.NewEndpoint{URL: "ftp://a.example/", Holds: true}, notify.Invalid{Field: "url", Why: "scheme"}},
-		{notify.NewEndpoint{URL: "https://u:p@a.example/", Holds: true}, notify.Invalid{Field: "url", Why: "credentials"}},
-		{notify.NewEndpoint{URL: "https://a.example/"}, notify.Invalid{Field: "events", Why: "nothing"}},
-		{notify.NewEndpoint{URL: "https://a.example/", Holds: true, Description: strings.Repeat("ä", 201)}, notify.Invalid{Field: "description", Why: "long"}},
+		{notify.NewEndpoint{URL: "", Holds: true}, notify.Fault{Field: "url", Why: "url"}},
+		{notify.NewEndpoint{URL: "https://10.0.0.1/", Holds: true}, notify.Fault{Field: "url", Why: "address"}},
+		{notify.NewEndpoint{URL: "ftp://a.example/", Holds: true}, notify.Fault{Field: "url", Why: "scheme"}},
+		{notify.NewEndpoint{URL: "https://u:p@a.example/", Holds: true}, notify.Fault{Field: "url", Why: "credentials"}},
+		{notify.NewEndpoint{URL: "https://a.example/"}, notify.Fault{Field: "events", Why: "nothing"}},
+		{notify.NewEndpoint{URL: "https://a.example/", Holds: true, Description: strings.Repeat("ä", 201)}, notify.Fault{Field: "description", Why: "long"}},
 	} {
 		err := add(c.n)
-		if got, ok := errors.AsType[*notify.Invalid](err); !ok || *got != c.want {
+		if got, ok := errors.AsType[*notify.Invalid](err); !ok || len(got.Faults) != 1 || got.Faults[0] != c.want {
 			t.Errorf("%+v: %v", c.n, err)
 		}
 	}
@@ -337,8 +337,12 @@ func TestEndpointsAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	err := add(notify.NewEndpoint{URL: "https://a.example/", Services: true})
-	if got, ok := errors.AsType[*notify.Invalid](err); !ok || got.Why != "taken" {
+	if got, ok := errors.AsType[*notify.Invalid](err); !ok || len(got.Faults) != 1 || got.Faults[0].Why != "taken" {
 		t.Errorf("twice: %v", err)
+	}
+	err = add(notify.NewEndpoint{URL: "nonsense", Description: "a\nb"})
+	if got, ok := errors.AsType[*notify.Invalid](err); !ok || len(got.Faults) != 3 {
+		t.Errorf("three things at once: %v", err)
 	}
 	for i := range 9 {
 		if err := add(notify.NewEndpoint{URL: fmt.Sprintf("https://a.example/%d", i), Services: true}); err != nil {

@@ -63,11 +63,15 @@ func (s *server) addWebhook(w http.ResponseWriter, r *http.Request) error {
 	}
 	_, secret, err := s.Webhooks.Add(ctx, request.By(ctx), request.Actor(ctx).OrgID, in)
 	if invalid, ok := errors.AsType[*notify.Invalid](err); ok {
-		key := "webhook.fault." + invalid.Field
-		if i18n.Has(ctx, key+"."+invalid.Why) {
-			key += "." + invalid.Why
+		var faults []views.Fault
+		for _, f := range invalid.Faults {
+			key := "webhook.fault." + f.Field
+			if i18n.Has(ctx, key+"."+f.Why) {
+				key += "." + f.Why
+			}
+			faults = append(faults, views.Fault{Field: f.Field, Message: i18n.T(ctx, key)})
 		}
-		return again(http.StatusUnprocessableEntity, views.Fault{Field: invalid.Field, Message: i18n.T(ctx, key)})
+		return again(http.StatusUnprocessableEntity, faults...)
 	}
 	if _, ok := errors.AsType[*notify.TooMany](err); ok {
 		return again(http.StatusConflict, views.Fault{Field: "url", Message: i18n.T(ctx, "webhook.fault.too_many")})
@@ -98,7 +102,7 @@ func (s *server) webhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, views.Webhook(m))
+	return s.renderLive(w, r, "list", m, views.Webhook(m))
 }
 
 func (s *server) webhookModel(r *http.Request, id uuid.UUID) (m views.WebhookPage, err error) {
@@ -248,7 +252,7 @@ func (s *server) webhookDelivery(w http.ResponseWriter, r *http.Request) error {
 	if d.TookMS != nil {
 		m.TookMS = *d.TookMS
 	}
-	return s.render(w, r, http.StatusOK, views.WebhookDelivery(m))
+	return s.renderLive(w, r, "page", m, views.WebhookDelivery(m))
 }
 
 func (s *server) backToDelivery(w http.ResponseWriter, r *http.Request) error {

@@ -28,11 +28,11 @@ const softStop = 3 * time.Second
 // newRiver makes the client of all workers on the background pool. Every process that works jobs
 // has every worker and every schedule: a client that rescues a job of an unknown kind discards it,
 // and schedules live in the memory of whichever process leads.
-func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Allocator, mail *notify.Mailer, log *slog.Logger) (*river.Client[pgx.Tx], error) {
+func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Allocator, mail *notify.Mailer, changed func(), log *slog.Logger) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	holds.AddWorkers(workers, book, log)
 	allocator.AddWorkers(workers, a, log)
-	notify.AddWorkers(workers, db, s.outbound(), mail, log)
+	notify.AddWorkers(workers, db, s.outbound(), mail, changed, log)
 	river.AddWorker(workers, &partitionsWorker{db: db, log: log})
 	river.AddWorker(workers, &uploadsWorker{fleet: fleet.New(db), log: log})
 	river.AddWorker(workers, &sessionsWorker{store: accounts.NewSessionStore(db), log: log})

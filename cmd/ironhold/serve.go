@@ -357,7 +357,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.workers, err = newRiver(db, p.settings, book, p.matches, mail, p.log); err != nil {
+	if p.workers, err = newRiver(db, p.settings, book, p.matches, mail, p.live.Touch, p.log); err != nil {
 		return err
 	}
 	for {
