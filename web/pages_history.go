@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"ironhold/accounts"
 	"ironhold/views"
 	"ironhold/views/i18n"
@@ -47,8 +49,15 @@ func (s *server) orgHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	receivers, err := s.receivers(ctx, m.Admin, actor)
+	if err != nil {
+		return err
+	}
 	for _, e := range list[:min(len(list), historyRows)] {
 		row := historyRow(ctx, e, m.Admin)
+		if e.Kind == "webhook" && receivers[e.SubjectID] {
+			row.Href = "/org/webhooks/" + e.SubjectID.String()
+		}
 		if row.Actor = tokens[e.Actor]; row.Actor == "" {
 			row.Actor = who.of(ctx, e.Actor)
 		}
@@ -56,6 +65,19 @@ func (s *server) orgHistory(w http.ResponseWriter, r *http.Request) error {
 	}
 	m.First, m.Next = historyLinks(m.Show, f.After != "", list)
 	return s.render(w, r, http.StatusOK, views.OrgHistory(m))
+}
+
+// receivers are those that are still there, for who may see them.
+func (s *server) receivers(ctx context.Context, admin bool, actor accounts.Actor) (map[uuid.UUID]bool, error) {
+	if !admin {
+		return nil, nil
+	}
+	list, err := s.Webhooks.Endpoints(ctx, actor.OrgID)
+	out := make(map[uuid.UUID]bool, len(list))
+	for _, e := range list {
+		out[e.ID] = true
+	}
+	return out, err
 }
 
 func historyLinks(show string, further bool, list []accounts.HistoryEntry) (first, next string) {
@@ -141,9 +163,6 @@ func historyRow(ctx context.Context, e accounts.HistoryEntry, admin bool) views.
 		row.Name, row.Details = e.Subject, word(ctx, "role.", after.Role)
 	case "webhook":
 		row.Name = e.Subject
-		if admin && e.Event != "removed" {
-			row.Href = "/org/webhooks/" + e.SubjectID.String()
-		}
 	case "rollout":
 		row.Details = change("rollout.setting.", text(e.Before), text(e.After))
 	case "launch":

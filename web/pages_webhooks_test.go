@@ -46,7 +46,9 @@ func TestWebhookPages(t *testing.T) {
 	if strings.Contains(list.raw, "whsec_") {
 		t.Error("the secret is shown again")
 	}
-	bea.get("/org/history").want(200).says("Webhook added").says("hooks.example")
+	if p := bea.get("/org/history").want(200).says("Webhook added").says("hooks.example"); !strings.Contains(p.raw, "/org/webhooks/"+id) {
+		t.Error("the history does not lead to the receiver")
+	}
 	if history := bea.get("/org/history"); strings.Contains(history.raw, "Zk3vG0yq") {
 		t.Error("the history shows the whole address")
 	}
@@ -95,6 +97,9 @@ func TestWebhookPages(t *testing.T) {
 	bea.get(here+"/deliveries/x").outcome(404, "not-found")
 	bea.follow(bea.post(here + "/remove").want(303)).says("The receiver is removed")
 	bea.get(here).outcome(404, "not-found")
+	if p := bea.get("/org/history").says("Webhook removed"); strings.Contains(p.raw, here) {
+		t.Error("the history leads to a receiver that is gone")
+	}
 	if string(fixture.Get[[]byte](t, s.owner, "select secret from webhook_endpoints where id = $1", id)) == string(secret) {
 		t.Error("the secret is still there")
 	}
