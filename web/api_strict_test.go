@@ -89,7 +89,7 @@ func TestStrictOrders(t *testing.T) {
 	}
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonx", "application/json; charset=latin1", "nonsense;;"} {
 		r := s.raw(customer, "POST", "/api/v1/holds", "{}", kind)
-		if r.status != 400 || !strings.Contains(r.text("detail"), "application/json") {
+		if r.problem(415, "unsupported-media-type"); !strings.Contains(r.text("detail"), "application/json") {
 			t.Errorf("%s: %d %s", kind, r.status, r.body)
 		}
 	}

@@ -64,7 +64,7 @@ func (c Config) check() error {
 type server struct {
 	Config
 
-	orders  *httprate.RateLimiter // nil for no throttle
+	orders  *throttle             // nil for no throttle
 	guesses *httprate.RateLimiter // failed sign-ins by network
 	protect *http.CrossOriginProtection
 	routes  []route

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -57,11 +56,15 @@ func (s *server) admit(w http.ResponseWriter, r *http.Request, rt route, limit i
 			return problem.New(problem.Forbidden, "Your role does not include this function.")
 		}
 	}
-	if rt.begins && s.orders != nil && info.Known &&
-		s.orders.OnLimit(w, r, info.Actor.Kind+":"+info.Actor.ID.String()) {
-		p := problem.New(problem.TooManyRequests, "More orders in a minute than are taken from one caller.")
-		p.RetryAfter = time.Minute
-		return p
+	if rt.api {
+		if err := api.Acceptable(r); err != nil {
+			return err
+		}
+	}
+	if rt.begins && s.orders != nil && info.Known {
+		if err := s.orders.take(w, info.Actor.Kind+":"+info.Actor.ID.String()); err != nil {
+			return err
+		}
 	}
 	if r.ContentLength > limit {
 		return &http.MaxBytesError{Limit: limit}

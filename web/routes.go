@@ -46,7 +46,7 @@ func build(c Config) (*server, error) {
 		s.Desk = desk.New(c.DB, c.Allocator)
 	}
 	if c.OrderRate > 0 {
-		s.orders = httprate.NewRateLimiter(c.OrderRate, time.Minute)
+		s.orders = newThrottle(c.OrderRate, time.Minute)
 	}
 	s.guesses = httprate.NewRateLimiter(guessLimit, guessWindow)
 	var err error

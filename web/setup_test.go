@@ -176,7 +176,9 @@ func (s *site) send(who caller, r *http.Request, headers ...string) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{t: s.t, what: string(who) + " " + r.Method + " " + r.URL.RequestURI(), status: resp.StatusCode, header: resp.Header, body: raw}
+	a := answer{t: s.t, what: string(who) + " " + r.Method + " " + r.URL.RequestURI(), status: resp.StatusCode, header: resp.Header, body: raw}
+	a.described(r)
+	return a
 }
 
 // order posts an order with a key of its own.

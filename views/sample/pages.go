@@ -247,7 +247,7 @@ func refusals() []Page {
 	bare.NearMisses = nil
 	add("refused-none-left-bare", views.Refused(bare))
 	for name, status := range map[string]int{
-		"not-found": 404, "forbidden": 403, "method-not-allowed": 405, "too-large": 413, "too-many-requests": 429, "internal": 500,
+		"not-found": 404, "forbidden": 403, "method-not-allowed": 405, "not-acceptable": 406, "unsupported-media-type": 415, "too-large": 413, "too-many-requests": 429, "internal": 500,
 		"busy": 503, "cross-origin": 403, "unauthenticated": 401, "invalid": 400, "illegal-move": 409, "unheard-of": 500,
 	} {
 		add("problem-"+name, views.Problem(views.ProblemPage{Name: name, Status: status, Wait: 3}))

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -36,10 +37,15 @@ type Config struct {
 type API struct {
 	Config
 	ready readiness
+	spec  func() ([]byte, error) // the description, made once
 }
 
 // New makes the API.
-func New(c Config) *API { return &API{Config: c} }
+func New(c Config) *API {
+	a := &API{Config: c}
+	a.spec = sync.OnceValues(func() ([]byte, error) { return a.Spec(false) })
+	return a
+}
 
 // Route is one operation: who may, and what it does. The caller has authenticated the request and
 // checked the function before Handle runs; a returned error becomes a problem document.
@@ -61,6 +67,7 @@ func (a *API) Routes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/healthz", Public: true, Handle: a.health},
 		{Method: get, Pattern: "/readyz", Public: true, Handle: a.readyz},
+		{Method: get, Pattern: SpecPath, Public: true, Handle: a.openAPI},
 
 		{Method: get, Pattern: Prefix + "/offers", Function: accounts.SeeOffers, Handle: a.offers},
 		{Method: post, Pattern: Prefix + "/surveys", Function: accounts.RunSurvey, Handle: a.survey},

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,17 @@ var outcomes = []string{
 	string(allocator.NoneLeft), string(allocator.Busy), string(allocator.Checking),
 }
 
+// outcomeWords are the outcomes and the names of their problems.
+func outcomeWords() []string {
+	words := slices.Clone(outcomes)
+	for _, o := range outcomes {
+		if s := strings.ReplaceAll(o, "_", "-"); s != o {
+			words = append(words, s)
+		}
+	}
+	return words
+}
+
 func (a *API) listAttempts(w http.ResponseWriter, r *http.Request) error {
 	q := query(r)
 	// The names of the problems are taken too.
@@ -115,5 +127,6 @@ func (a *API) getAttempt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return write(w, http.StatusOK, attemptOf(&t))
+	doc := attemptOf(&t)
+	return writeTagged(w, r, doc, doc)
 }

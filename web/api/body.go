@@ -27,7 +27,7 @@ func readBody(r *http.Request, optional bool, fields ...field) ([]allocator.Faul
 		return nil, nil
 	}
 	if message := checkContentType(r); message != "" {
-		return nil, problem.Unreadable(message)
+		return nil, problem.New(problem.UnsupportedMediaType, message)
 	}
 	v, err := parse(body)
 	if e, ok := errors.AsType[*errTooComplex](err); ok {

@@ -15,8 +15,10 @@ import (
 // field is one member that a body may have: its name and how to read it. read returns the fault
 // in words, with the place inside the field ("[2]") when it is an item of a list.
 type field struct {
-	name string
-	read func(v value) (place, message string)
+	name   string
+	read   func(v value) (place, message string)
+	schema schema // the same for the description of the API
+	must   bool   // described as required; that it is, its reader says
 }
 
 // maxFaults bounds a list of faults; a request with more is no honest mistake.
@@ -87,17 +89,17 @@ func shorten(s string) string {
 }
 
 func textField(name string, to *string, most int) field {
-	return field{name, func(v value) (string, string) {
+	return field{name: name, read: func(v value) (string, string) {
 		s, message := readText(v, most)
 		if message == "" {
 			*to = s
 		}
 		return "", message
-	}}
+	}, schema: schema{Type: []string{"string"}, MaxLength: new(most)}}
 }
 
 func textsField(name string, to *[]string, most, mostItems int) field {
-	return field{name, func(v value) (string, string) {
+	return field{name: name, read: func(v value) (string, string) {
 		if v.kind != array {
 			return "", "must be an array of strings, not " + string(v.kind)
 		}
@@ -114,7 +116,7 @@ func textsField(name string, to *[]string, most, mostItems int) field {
 		}
 		*to = all
 		return "", ""
-	}}
+	}, schema: schema{Type: []string{"array"}, MaxItems: new(mostItems), Items: &schema{Type: []string{"string"}, MaxLength: new(most)}}}
 }
 
 func readText(v value, most int) (string, string) {
@@ -131,33 +133,33 @@ func readText(v value, most int) (string, string) {
 }
 
 func boolField(name string, to **bool) field {
-	return field{name, func(v value) (string, string) {
+	return field{name: name, read: func(v value) (string, string) {
 		if v.kind != boolean {
 			return "", "must be true or false, not " + string(v.kind)
 		}
 		*to = &v.truth
 		return "", ""
-	}}
+	}, schema: schema{Type: []string{"boolean"}}}
 }
 
 func intField(name string, to *int) field {
-	return field{name, func(v value) (string, string) {
+	return field{name: name, read: func(v value) (string, string) {
 		n, message := readWhole(v)
 		if message == "" {
 			*to = int(n)
 		}
 		return "", message
-	}}
+	}, schema: schema{Type: []string{"integer"}, Minimum: new(int64(0))}}
 }
 
 func minorField(name string, to **int64) field {
-	return field{name, func(v value) (string, string) {
+	return field{name: name, read: func(v value) (string, string) {
 		n, message := readWhole(v)
 		if message == "" {
 			*to = &n
 		}
 		return "", message
-	}}
+	}, schema: schema{Type: []string{"integer"}, Format: "int64", Minimum: new(int64(0))}}
 }
 
 // readWhole reads a whole number as it is spelt: no fraction, no exponent, at most 64 bits.
@@ -177,7 +179,7 @@ func readWhole(v value) (int64, string) {
 
 // proseField is a reason in a person's words: line breaks are allowed.
 func proseField(name string, to *string) field {
-	return field{name, func(v value) (string, string) {
+	return field{name: name, read: func(v value) (string, string) {
 		if v.kind != text {
 			return "", "must be a string, not " + string(v.kind)
 		}
@@ -189,7 +191,7 @@ func proseField(name string, to *string) field {
 		}
 		*to = v.text
 		return "", ""
-	}}
+	}, schema: schema{Type: []string{"string"}, MaxLength: new(maxReason)}}
 }
 
 func fault(field, message string) allocator.Fault {

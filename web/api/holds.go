@@ -80,7 +80,13 @@ func (a *API) getHold(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.writeHold(w, r, http.StatusOK, &h)
+	doc, err := a.holdDocument(r.Context(), &h)
+	if err != nil {
+		return err
+	}
+	same := doc
+	same.SecondsLeft = 0
+	return writeTagged(w, r, doc, same)
 }
 
 func (a *API) writeHold(w http.ResponseWriter, r *http.Request, status int, h *holds.Hold) error {
@@ -217,7 +223,11 @@ func (a *API) getService(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.writeService(w, r, &v)
+	doc, err := a.serviceDocument(r.Context(), &v)
+	if err != nil {
+		return err
+	}
+	return writeTagged(w, r, doc, doc)
 }
 
 func (a *API) writeService(w http.ResponseWriter, r *http.Request, v *holds.Service) error {

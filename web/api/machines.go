@@ -127,14 +127,26 @@ func (a *API) getMachine(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.writeMachine(r.Context(), w, &m)
+	doc, err := a.machineDetail(r.Context(), &m)
+	if err != nil {
+		return err
+	}
+	return writeTagged(w, r, doc, doc)
 }
 
 func (a *API) writeMachine(ctx context.Context, w http.ResponseWriter, m *fleet.Machine) error {
+	doc, err := a.machineDetail(ctx, m)
+	if err != nil {
+		return err
+	}
+	return write(w, http.StatusOK, doc)
+}
+
+func (a *API) machineDetail(ctx context.Context, m *fleet.Machine) (machineDetail, error) {
 	out := machineDetail{machine: machineOf(m), History: []machineEvent{}}
 	o, err := a.Fleet.Occupant(ctx, m.AssetTag)
 	if err != nil {
-		return err
+		return machineDetail{}, err
 	}
 	if o != nil {
 		out.Occupant = &occupant{
@@ -143,14 +155,14 @@ func (a *API) writeMachine(ctx context.Context, w http.ResponseWriter, m *fleet.
 	}
 	events, err := a.Fleet.Events(ctx, m.AssetTag)
 	if err != nil {
-		return err
+		return machineDetail{}, err
 	}
 	for _, e := range events {
 		out.History = append(out.History, machineEvent{
 			At: e.At.UTC(), Event: e.Event, Reason: e.Reason, Actor: e.Actor, RequestID: e.RequestID, Before: e.Before, After: e.After,
 		})
 	}
-	return write(w, http.StatusOK, out)
+	return out, nil
 }
 
 func (a *API) setStatus(w http.ResponseWriter, r *http.Request) error {

@@ -29,6 +29,12 @@ type offer struct {
 	Total     *int `json:"total,omitzero"`      // staff
 }
 
+type offerList struct {
+	list[offer]
+
+	AsOf time.Time `json:"as_of"`
+}
+
 // limitedBelow is from how few free machines on an offer says so.
 const limitedBelow = 4
 
@@ -85,11 +91,7 @@ func (a *API) offers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := struct {
-		list[offer]
-
-		AsOf time.Time `json:"as_of"`
-	}{list[offer]{Items: make([]offer, len(rows)), NextCursor: next}, all.AsOf.UTC()}
+	out := offerList{list[offer]{Items: make([]offer, len(rows)), NextCursor: next}, all.AsOf.UTC()}
 	for i := range rows {
 		out.Items[i] = offerOf(&rows[i], staff(ctx))
 	}

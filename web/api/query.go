@@ -22,6 +22,7 @@ import (
 const (
 	defaultLimit = 50
 	maxLimit     = 500
+	maxParam     = 200 // characters of a parameter
 )
 
 // params reads a query strictly: unknown and repeated parameters are faults, an empty one counts
@@ -98,7 +99,7 @@ func (p *params) texts(name string) []string {
 }
 
 func (p *params) clean(name, s string) string {
-	const most = 200
+	const most = maxParam
 	switch {
 	case !utf8.ValidString(s):
 		p.fault(name, "is not valid UTF-8")

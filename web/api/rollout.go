@@ -51,7 +51,8 @@ func (a *API) getRollout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return write(w, http.StatusOK, rolloutOf(org.Slug, &s))
+	doc := rolloutOf(org.Slug, &s)
+	return writeTagged(w, r, doc, doc)
 }
 
 func (a *API) putRollout(w http.ResponseWriter, r *http.Request) error {

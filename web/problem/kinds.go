@@ -39,6 +39,8 @@ const (
 	CrossOrigin           Name = "cross-origin"
 	NotFound              Name = "not-found"
 	MethodNotAllowed      Name = "method-not-allowed"
+	NotAcceptable         Name = "not-acceptable"
+	UnsupportedMediaType  Name = "unsupported-media-type"
 	TooLarge              Name = "too-large"
 	TooManyRequests       Name = "too-many-requests"
 	Internal              Name = "internal"
@@ -171,6 +173,14 @@ var kinds = []Kind{
 	{
 		MethodNotAllowed, http.StatusMethodNotAllowed, "Method not allowed",
 		"The address exists but does not take this method. The header Allow lists those that it takes.",
+	},
+	{
+		NotAcceptable, http.StatusNotAcceptable, "No answer in this form",
+		"The header Accept of the request takes none of the forms in which the API answers. Send Accept: application/json, or none. Nothing was carried out.",
+	},
+	{
+		UnsupportedMediaType, http.StatusUnsupportedMediaType, "Body in another form",
+		"The body of a request to the API is JSON in UTF-8 with the header Content-Type: application/json. Nothing was carried out.",
 	},
 	{
 		TooLarge, http.StatusRequestEntityTooLarge, "Too large",
