@@ -2,9 +2,9 @@ package browsertest
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -146,6 +146,33 @@ func (v *visit) leave(id uuid.UUID, left time.Duration) {
 	fixture.Exec(v.t, v.Owner, "update holds set expires_at = clock_timestamp() + $2::bigint * interval '1 microsecond' where id = $1", id, left.Microseconds())
 }
 
+// look opens a page of a hold so near its deadline that this passes on the screen. Where opening the
+// page took longer than that, the deadline is moved away and the page opened again.
+func (v *visit) look(id uuid.UUID, page string) {
+	v.t.Helper()
+	for left := 2 * time.Second; ; left *= 2 {
+		tx, err := v.Owner.Begin(v.t.Context())
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		// Past the rule that what is over stays over.
+		_, err = tx.Exec(v.t.Context(), "set local session_replication_role = replica")
+		if err == nil {
+			_, err = tx.Exec(v.t.Context(), "update holds set expires_at = clock_timestamp() + $2::bigint * interval '1 microsecond' where id = $1", id, left.Microseconds())
+		}
+		if err = errors.Join(err, tx.Commit(v.t.Context())); err != nil {
+			v.t.Fatal(err)
+		}
+		v.Go(page)
+		if Eval[bool](v.Tab, `!!document.querySelector('[data-phase="over"]')`) {
+			return
+		}
+		if left > patience {
+			v.t.Fatalf("the page of a hold takes longer than %v to open\n%s", left, v.where())
+		}
+	}
+}
+
 // status moves a machine.
 func (v *visit) status(tag, status string) {
 	v.t.Helper()
@@ -213,38 +240,11 @@ func (v *visit) waiting(n int) {
 	})
 }
 
-// hang lets the commits of new holds hang until the function that it returns is called; whoever
-// waits for their answer gives up first.
+// hang loses the answers to the commits of orders; these happen when the function that it returns
+// is called.
 func (v *visit) hang() (release func()) {
 	v.t.Helper()
-	ctx := context.WithoutCancel(v.t.Context())
-	conn, err := v.Owner.Acquire(ctx)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	release = sync.OnceFunc(func() {
-		_, _ = conn.Exec(ctx, "select pg_advisory_unlock_all()")
-		conn.Release()
-	})
-	v.t.Cleanup(release)
-	for _, sql := range []string{
-		"select pg_advisory_lock(4711)",
-		`create function hang() returns trigger language plpgsql as $$ begin
-			loop
-				begin
-					perform pg_advisory_xact_lock_shared(4711);
-					return null;
-				exception when query_canceled or lock_not_available then null;
-				end;
-			end loop;
-		end $$`,
-		"create constraint trigger hang after insert on holds deferrable initially deferred for each row execute function hang()",
-	} {
-		if _, err := conn.Exec(ctx, sql); err != nil {
-			v.t.Fatal(err)
-		}
-	}
-	return release
+	return v.orders.hang(v.t)
 }
 
 // away takes the database away from the server.

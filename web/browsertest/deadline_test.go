@@ -23,8 +23,7 @@ func TestTheDeadlinePassesOnScreen(t *testing.T) {
 			v := begin(t, customer, Options{})
 			v.Size(Phone)
 			id := v.hold(v.acme, allocator.Request{MinRAMGB: 64})
-			v.leave(id, 2*time.Second)
-			v.Go(path("/holds/", id, page))
+			v.look(id, path("/holds/", id, page))
 			Eval[bool](v.Tab, `window.sameDocument = true`)
 			v.Wait("the end on the screen", over)
 			if !Eval[bool](v.Tab, `window.sameDocument === true`) {
@@ -90,13 +89,21 @@ func (v *visit) shownLeft() float64 {
 	return Eval[float64](v.Tab, `(m => m ? m[1] * 60 + +m[2] : NaN)(document.querySelector("[data-countdown]").textContent.match(/(\d+)\D+(\d+)/))`)
 }
 
-// right fails unless the countdown agrees with the server's clock.
+// left is how many seconds a hold has, by the server's clock.
+func (v *visit) left(id uuid.UUID) float64 {
+	v.t.Helper()
+	return fixture.Get[float64](v.t, v.Owner, "select extract(epoch from expires_at - clock_timestamp())::float8 from holds where id = $1", id)
+}
+
+// right fails unless the countdown agrees with the server's clock, within what a tick and the
+// distance of the network may differ.
 func (v *visit) right(id uuid.UUID) {
 	v.t.Helper()
+	before := v.left(id)
 	shown := v.shownLeft()
-	left := fixture.Get[float64](v.t, v.Owner, "select extract(epoch from expires_at - clock_timestamp())::float8 from holds where id = $1", id)
-	if math.IsNaN(shown) || math.Abs(shown-left) > 3 {
-		v.t.Errorf("the page shows %v s, the server has %v s", shown, left)
+	after := v.left(id)
+	if math.IsNaN(shown) || shown > before+3 || shown < after-3 {
+		v.t.Errorf("the page shows %v s, the server had %v s before and %v s after", shown, before, after)
 	}
 }
 
@@ -119,9 +126,7 @@ func TestTheBrowsersClockIsOff(t *testing.T) {
 			v.right(id)
 			Eval[bool](v.Tab, `(globalThis.clockOff = `+ms(-off)+`, true)`)
 			v.until("the countdown to be right again", func() (bool, error) {
-				shown := v.shownLeft()
-				left := fixture.Get[float64](t, v.Owner, "select extract(epoch from expires_at - clock_timestamp())::float8 from holds where id = $1", id)
-				return math.Abs(shown-left) < 3, nil
+				return math.Abs(v.shownLeft()-v.left(id)) < 3, nil
 			})
 			// It decides nothing: the hold is live, whatever the browser thinks.
 			v.Follow(func() { v.Press("Rent it for") })
@@ -136,8 +141,14 @@ func TestWarnedAndExtended(t *testing.T) {
 	t.Parallel()
 	v := begin(t, customer, Options{})
 	id := v.own("GOT-1")
-	v.leave(id, 121500*time.Millisecond)
-	v.Go(path("/holds/", id))
+	// The page is to be open before the two minutes begin, however long that takes.
+	for left := 121500 * time.Millisecond; ; left += 5 * time.Second {
+		v.leave(id, left)
+		v.Go(path("/holds/", id))
+		if Eval[bool](v.Tab, `!document.querySelector("[data-warn]").checkVisibility() || document.querySelector("[data-announce]").textContent !== ""`) {
+			break
+		}
+	}
 	v.Wait("the warning", `document.querySelector("[data-warn]").checkVisibility()`)
 	v.Wait("two minutes to be spoken", `document.querySelector("[data-announce]").textContent.includes("2 minutes")`)
 	v.Follow(func() { v.Press("Extend") })

@@ -160,7 +160,7 @@ func TestSlowNetwork(t *testing.T) {
 // was faster and what to do now.
 func TestTwoBrowsersRaceForOneMachine(t *testing.T) {
 	t.Parallel()
-	ada := begin(t, customer, Options{Budget: 20 * time.Second, LockTimeout: 20 * time.Second})
+	ada := begin(t, customer, Options{})
 	rob := ada.another(foreign)
 	both := []*visit{ada, rob}
 	arrived := map[*visit]string{}

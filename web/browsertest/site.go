@@ -47,8 +47,8 @@ var by = pg.By{Actor: "test"}
 // Options change a site from the ordinary. Zero values are defaults.
 type Options struct {
 	OrderRate   int
-	LockTimeout time.Duration
-	Budget      time.Duration // of an order's walk
+	LockTimeout time.Duration // 20 s: a machine that is slow is no reason to be refused
+	Budget      time.Duration // of an order's walk; 20 s
 	Policy      holds.Policy
 	Mail        bool // mails are sent, to a catcher
 }
@@ -65,8 +65,9 @@ type Site struct {
 	Allocator *allocator.Allocator
 	Live      *live.Hub
 
-	t    testing.TB
-	hush func() // ends Live
+	t      testing.TB
+	hush   func() // ends Live
+	orders *lossy
 
 	routes chi.Routes
 }
@@ -108,6 +109,12 @@ func (s *Site) mail(t testing.TB, on bool) (*notify.Mailer, *mailcatch.Server) {
 // New starts a site without machines, with the module on for all.
 func New(t testing.TB, o Options) *Site {
 	t.Helper()
+	if o.LockTimeout == 0 {
+		o.LockTimeout = 20 * time.Second
+	}
+	if o.Budget == 0 {
+		o.Budget = 20 * time.Second
+	}
 	owner := pgtest.DB(t)
 	app, err := pg.Connect(context.Background(), pgtest.LoginURL(t, owner.Config().ConnString()),
 		pg.PoolOptions{Name: "browsertest", MaxConns: 20, LockTimeout: o.LockTimeout})
@@ -121,10 +128,11 @@ func New(t testing.TB, o Options) *Site {
 	log := slog.New(slog.NewTextHandler(&testLog{t: t}, nil))
 	hub := live.New(app, pgtest.LoginURL(t, owner.Config().ConnString()), log)
 	store := rollout.New(app).OnChange(hub.Touch)
+	orders := &lossy{Pool: app}
 	s := &Site{
 		Owner: owner, App: app, Accounts: accounts.New(app), Fleet: fleet.New(app).OnChange(hub.Touch),
-		Holds: holds.New(app, o.Policy).OnChange(hub.Touch), Rollout: store, t: t,
-		Allocator: allocator.New(app, allocator.Options{
+		Holds: holds.New(app, o.Policy).OnChange(hub.Touch), Rollout: store, t: t, orders: orders,
+		Allocator: allocator.New(orders, allocator.Options{
 			Policy: o.Policy, Budget: o.Budget, Precondition: store.Precondition(), OnChange: hub.Touch,
 		}),
 	}

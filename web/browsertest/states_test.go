@@ -147,7 +147,7 @@ var states = []state{
 		v.worn("OPO-1")
 		v.order("machine", "OPO-1")
 	}},
-	{name: "refused-faster", who: customer, options: Options{Budget: 20 * time.Second, LockTimeout: 20 * time.Second}, outcome: "someone-was-faster", show: func(v *visit) {
+	{name: "refused-faster", who: customer, outcome: "someone-was-faster", show: func(v *visit) {
 		v.review("machine", "OPO-1")
 		v.Follow(func() { v.contend("OPO-1", func() { v.Click(submitOrder) }, nil) })
 	}},
@@ -188,14 +188,13 @@ var states = []state{
 	}},
 	{name: "hold-last-minute", who: customer, outcome: "held", show: func(v *visit) {
 		id := v.own("GOT-1")
-		v.leave(id, 90*time.Second)
+		v.leave(id, 110*time.Second)
 		v.Go(path("/holds/", id))
 		v.Wait("the warning", `document.querySelector("[data-warn]").checkVisibility()`)
 	}},
 	{name: "hold-over-on-screen", who: customer, outcome: "hold-expired", show: func(v *visit) {
 		id := v.hold(v.acme, allocator.Request{MinRAMGB: 128})
-		v.leave(id, 1500*time.Millisecond)
-		v.Go(path("/holds/", id))
+		v.look(id, path("/holds/", id))
 		v.Wait("the end on the screen", over)
 	}},
 	{name: "hold-expired", who: customer, outcome: "hold-expired", show: func(v *visit) {
@@ -262,8 +261,7 @@ var states = []state{
 	{name: "confirm", who: customer, title: "Rent", show: func(v *visit) { v.Go(path("/holds/", v.own("GOT-1"), "/confirm")) }},
 	{name: "confirm-over-on-screen", who: customer, outcome: "hold-expired", show: func(v *visit) {
 		id := v.own("GOT-1")
-		v.leave(id, 1500*time.Millisecond)
-		v.Go(path("/holds/", id, "/confirm"))
+		v.look(id, path("/holds/", id, "/confirm"))
 		v.Wait("the end on the screen", over)
 	}},
 	{name: "confirm-expired", who: customer, outcome: "hold-expired", show: func(v *visit) {

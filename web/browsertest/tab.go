@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a condition may take. Generous: it is only used up by failures.
-const patience = 20 * time.Second
+const patience = 45 * time.Second
 
 // Tab is one browser of one person: cookies, storage and settings of its own. Its methods fail the
 // test when they cannot do what they say.
