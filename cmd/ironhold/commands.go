@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // commands lists everything that the program does, in the order of the help.
 func commands() []*command {
-	return []*command{
+	return slices.Concat([]*command{
 		{name: "serve", args: "[--role web|worker] [--no-migrate] [--demo]",
 			short: "Run the web server and the workers until SIGTERM or SIGINT.", run: serve, more: settingsHelp},
 		{name: "migrate", args: "[--json]",
@@ -33,8 +34,9 @@ func commands() []*command {
 			short: "Expire overdue holds now and print how many.", run: sweep},
 		{name: "doctor", args: "[--json]",
 			short: "Check every invariant; exit 1 when one is violated.", run: doctor},
+	}, clientCommands(), []*command{
 		{name: "help", args: "[COMMAND]", short: "Explain the program or one command.", run: help},
-	}
+	})
 }
 
 func help(ctx context.Context, c *call) error {
@@ -65,6 +67,7 @@ func overview(w io.Writer) {
 Each command explains itself: ironhold help COMMAND. With --json it prints one JSON object.
 Settings come from the environment: ironhold help serve lists them. Without DATABASE_URL a command
 uses the embedded PostgreSQL of the data folder, and starts it if no other process has.
-Exit codes: 0 done, 1 error (one line on stderr), 2 bad usage.
+Exit codes: 0 done, 1 error (one line on stderr), 2 bad usage; the commands
+of the API have one more for each outcome: ironhold help hold.
 `)
 }

@@ -26,6 +26,7 @@ var allowed = map[string][]string{
 	"allocator":          {"holds", "fleet", "accounts", "migrations/pg"},
 	"desk":               {"allocator", "migrations/pg"},
 	"rollout":            {"accounts", "allocator", "migrations/pg"},
+	"client":             {},
 	"static":             {},
 	"views":              {"views/*", "static"},
 	"views/*":            {"views", "views/*", "static"},

@@ -65,7 +65,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return exitUsage
 	}
 	fmt.Fprintf(a.stderr, "ironhold %s: %s\n", cmd.name, oneLine(describe(err)))
-	return exitError
+	return exitCode(err)
 }
 
 // find gives the command that the first one or two words name, and what follows them.

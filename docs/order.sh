@@ -1,0 +1,30 @@
+#!/bin/sh
+# Orders a server and waits until there is one: order.sh [constraints of "ironhold hold"]
+#
+# Environment: IRONHOLD_URL and IRONHOLD_TOKEN; WAIT, seconds at most (600); PAUSE between two tries
+# (10); KEY, to go on with an order that was begun before. The last line is the id of the service.
+set -u
+ironhold=${IRONHOLD:-ironhold}
+key=${KEY:-$(date +%s)-$$}
+end=$(($(date +%s) + ${WAIT:-600}))
+echo "key $key" >&2
+
+while :; do
+	hold=$("$ironhold" hold "$@" --key "$key" --json)
+	code=$?
+	case $code in
+	0) break ;;
+	3 | 10 | 12 | 13 | 14 | 15) # no answer, someone was faster, all on hold, or busy: it may change
+		if [ "$(date +%s)" -ge "$end" ]; then
+			echo "no server within the time" >&2
+			exit $code
+		fi
+		sleep "${PAUSE:-10}" ;;
+	*) exit $code ;; # a reason that waiting does not change; the program has said it
+	esac
+done
+
+id=$(printf '%s' "$hold" | sed 's/^{"id":"\([^"]*\)".*/\1/')
+service=$("$ironhold" hold confirm "$id" --json) || exit $?
+printf '%s' "$service" | sed 's/^{"id":"\([^"]*\)".*/\1/'
+echo
