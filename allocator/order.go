@@ -94,11 +94,11 @@ func (a *Allocator) run(ctx context.Context, r *run) (Result, error) {
 func (r *run) prepare() []Fault {
 	faults := r.o.Request.Faults()
 	if !ValidKey(r.o.Key) {
-		faults = append(faults, Fault{"Idempotency-Key", "must be 1 to 255 visible ASCII characters"})
+		faults = append(faults, Fault{Field: "Idempotency-Key", Message: "must be 1 to 255 visible ASCII characters"})
 	}
 	body, err := json.Marshal(r.o.Request)
 	if err != nil {
-		return append(faults, Fault{"", "the request cannot be written as JSON"})
+		return append(faults, Fault{Message: "the request cannot be written as JSON"})
 	}
 	hash := sha256.Sum256(body)
 	r.body, r.hash = body, hash[:]

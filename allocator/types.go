@@ -30,11 +30,26 @@ type Request struct {
 	Machine            string   `json:"machine,omitempty"` // asset tag: exactly this one
 }
 
-// Fault is one thing wrong with a request, by the API's field name.
+// Fault is one thing wrong with a request, by the API's field name. Message is the API's, in
+// English; pages say Why and Limit in the language of who reads.
 type Fault struct {
-	Field   string `json:"field"`
-	Message string `json:"message"`
+	Field   string   `json:"field"`
+	Message string   `json:"message"`
+	Why     FaultWhy `json:"-"`
+	Limit   int64    `json:"-"` // what Why is measured by, in the field's unit; 0 for none
 }
+
+// FaultWhy is the kind of a fault.
+type FaultWhy string
+
+// The kinds of faults that a request can have.
+const (
+	FaultRange   FaultWhy = "range"   // not from 0 to Limit
+	FaultEntries FaultWhy = "entries" // more than Limit entries
+	FaultText    FaultWhy = "text"    // not at most Limit printable characters
+	FaultSite    FaultWhy = "site"    // no such site
+	FaultMachine FaultWhy = "machine" // no such machine
+)
 
 // Outcome is what became of an order; pages, API, log and metrics share it. Values are spelt as
 // in the log; Problem gives the API's spelling.

@@ -38,8 +38,8 @@ func ValidKey(key string) bool {
 // Faults lists everything wrong with a request that can be seen without the fleet.
 func (r *Request) Faults() []Fault {
 	var out []Fault
-	bad := func(field, format string, args ...any) {
-		out = append(out, Fault{Field: field, Message: fmt.Sprintf(format, args...)})
+	bad := func(why FaultWhy, limit int64, field, format string, args ...any) {
+		out = append(out, Fault{Field: field, Message: fmt.Sprintf(format, args...), Why: why, Limit: limit})
 	}
 	for _, n := range []struct {
 		field string
@@ -52,32 +52,32 @@ func (r *Request) Faults() []Fault {
 		{"min_nic_mbps", r.MinNICMbps, maxMbps},
 	} {
 		if n.value < 0 || n.value > n.limit {
-			bad(n.field, "must be from 0 to %d, not %d", n.limit, n.value)
+			bad(FaultRange, int64(n.limit), n.field, "must be from 0 to %d, not %d", n.limit, n.value)
 		}
 	}
 	if p := r.MaxPriceMonthMinor; p != nil && (*p < 0 || *p > maxPrice) {
-		bad("max_price_month_minor", "must be from 0 to %d, not %d", int64(maxPrice), *p)
+		bad(FaultRange, maxPrice, "max_price_month_minor", "must be from 0 to %d, not %d", int64(maxPrice), *p)
 	}
 	for _, l := range []struct {
 		field string
 		items []string
 	}{{"sites", r.Sites}, {"vendors", r.Vendors}, {"features", r.Features}} {
 		if len(l.items) > maxItems {
-			bad(l.field, "at most %d entries", maxItems)
+			bad(FaultEntries, maxItems, l.field, "at most %d entries", maxItems)
 			continue
 		}
 		for _, s := range l.items {
 			if why := badText(s); s == "" || why != "" {
-				bad(l.field, "entries are 1 to %d printable characters", maxText)
+				bad(FaultText, maxText, l.field, "entries are 1 to %d printable characters", maxText)
 				break
 			}
 		}
 	}
 	if why := badText(r.CPU); why != "" {
-		bad("cpu", "%s", why)
+		bad(FaultText, maxText, "cpu", "%s", why)
 	}
 	if why := badText(r.Machine); why != "" {
-		bad("machine", "%s", why)
+		bad(FaultText, maxText, "machine", "%s", why)
 	}
 	return out
 }
@@ -107,7 +107,7 @@ func unknown(ctx context.Context, tx pgx.Tx, r *Request) ([]Fault, error) {
 	var out []Fault
 	for _, s := range r.Sites {
 		if s != "" && badText(s) == "" && !containsFold(sites, s) {
-			out = append(out, Fault{"sites", fmt.Sprintf("there is no site %q; the sites are %s", s, listed(sites))})
+			out = append(out, Fault{Field: "sites", Message: fmt.Sprintf("there is no site %q; the sites are %s", s, listed(sites)), Why: FaultSite})
 		}
 	}
 	if r.Machine != "" && badText(r.Machine) == "" {
@@ -117,7 +117,7 @@ func unknown(ctx context.Context, tx pgx.Tx, r *Request) ([]Fault, error) {
 			return nil, fmt.Errorf("machine: %w", err)
 		}
 		if !there {
-			out = append(out, Fault{"machine", fmt.Sprintf("there is no machine %q", r.Machine)})
+			out = append(out, Fault{Field: "machine", Message: fmt.Sprintf("there is no machine %q", r.Machine), Why: FaultMachine})
 		}
 	}
 	return out, nil

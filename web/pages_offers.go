@@ -125,19 +125,29 @@ func (s *server) tell(ctx context.Context, list []allocator.Fault, before []view
 		if slices.ContainsFunc(append(before, out...), func(b views.Fault) bool { return b.Field == field }) {
 			continue
 		}
-		fault := views.Fault{Field: field, Message: f.Message}
+		fault := views.Fault{Field: field, Message: faultText(ctx, f)}
 		if i18n.Has(ctx, "ask."+field) {
 			fault.Label = i18n.T(ctx, "ask."+field)
-		}
-		switch {
-		case field == "site":
-			fault.Message = i18n.T(ctx, "form.fault.site")
-		case field == "machine":
-			fault.Message = i18n.T(ctx, "form.fault.machine")
 		}
 		out = append(out, fault)
 	}
 	return out
+}
+
+// faultText words a fault in the person's language.
+func faultText(ctx context.Context, f allocator.Fault) string {
+	switch f.Why {
+	case allocator.FaultRange:
+		if f.Field == "max_price_month_minor" {
+			return i18n.T(ctx, "form.fault.price")
+		}
+		return i18n.T(ctx, "form.fault.range", "max", int(f.Limit))
+	case allocator.FaultEntries, allocator.FaultText:
+		return i18n.T(ctx, "form.fault."+string(f.Why), "n", int(f.Limit))
+	case allocator.FaultSite, allocator.FaultMachine:
+		return i18n.T(ctx, "form.fault."+string(f.Why))
+	}
+	return f.Message
 }
 
 // catalogue is an address of the catalogue: filters, order, and what is ticked to be compared.

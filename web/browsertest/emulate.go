@@ -49,6 +49,12 @@ func (tab *Tab) Media(feature, value string) {
 	call(tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: all})
 }
 
+// Print shows the page as it is printed.
+func (tab *Tab) Print() {
+	tab.t.Helper()
+	call(tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+}
+
 // WithoutScripts switches the pages' scripts off from the next page on.
 func (tab *Tab) WithoutScripts() {
 	tab.t.Helper()

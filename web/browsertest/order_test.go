@@ -55,7 +55,7 @@ func TestTheWholeOrderOnAPhone(t *testing.T) {
 			v.fits()
 			v.Follow(func() { v.Press("Rent it for €39.00") })
 			v.WantOutcome("service")
-			v.Says("yours", "OPO-2", "What happens next")
+			v.Says("yours", "OPO-2", "What happens next", "Questions?")
 			v.fits()
 			v.Reload() // safe to reload
 			v.WantOutcome("service")

@@ -71,6 +71,7 @@ func TestPages(t *testing.T) {
 				// What the colours and the width can change.
 				v.Scheme("dark")
 				v.Size(Phone)
+				v.targets()
 				v.Axe("phone, dark", "color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block")
 				v.fits()
 				v.Size(Narrow)
@@ -144,12 +145,29 @@ func (s state) check(v *visit) {
 	}
 }
 
+// targets fails for controls that are hard to hit: 24 pixels at least, the primary one 44. A link in
+// a line of text is as high as the line, and a box counts with its label.
+func (tab *Tab) targets() {
+	tab.t.Helper()
+	small := Eval[[]string](tab, `[...document.querySelectorAll("button, .button, summary, input, select, textarea, header a, nav a, footer a")]
+		.filter(e => e.checkVisibility({visibilityProperty: true}) && e.type !== "hidden" && !e.closest(".visually-hidden"))
+		.map(e => [e, ...(e.type === "radio" || e.type === "checkbox" ? e.labels : [])].reduce((most, x) => {
+			const r = x.getBoundingClientRect();
+			return {e, w: Math.max(most.w, r.width), h: Math.max(most.h, r.height)} }, {w: 0, h: 0}))
+		.filter(({e, w, h}) => { const least = e.classList.contains("button-primary") ? 44 : 24; return w > 1 && (w < least - .5 || h < least - .5) })
+		.slice(0, 5).map(({e, w, h}) => w.toFixed() + " x " + h.toFixed() + ": " + e.outerHTML.slice(0, 120))`)
+	if len(small) > 0 {
+		tab.t.Errorf("hard to hit:\n%s", strings.Join(small, "\n"))
+	}
+}
+
 // fits fails if the page must be scrolled sideways.
 func (tab *Tab) fits() {
 	tab.t.Helper()
 	wide := Eval[[]string](tab, `document.scrollingElement.scrollWidth <= innerWidth ? [] :
-		[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && e.checkVisibility())
-			.slice(0, 4).map(e => e.outerHTML.slice(0, 120))`)
+		[document.scrollingElement.scrollWidth + " px"].concat([...document.querySelectorAll("body *")]
+			.filter(e => (r => r.right > innerWidth + 1 || r.left < -1)(e.getBoundingClientRect()) && e.checkVisibility())
+			.slice(0, 4).map(e => e.outerHTML.slice(0, 120)))`)
 	if len(wide) > 0 {
 		tab.t.Errorf("wider than the window:\n%s", strings.Join(wide, "\n"))
 	}

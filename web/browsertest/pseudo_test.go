@@ -46,8 +46,8 @@ func pseudoSite(t *testing.T, pages []sample.Page) *Site {
 	return &Site{URL: s.URL, t: t}
 }
 
-// TestPseudoLocale: no page in any state has to be scrolled sideways on a phone, however long the
-// words of a language are.
+// TestPseudoLocale: no page in any state has to be scrolled sideways, however long the words of a
+// language are and from whichever side it is read.
 func TestPseudoLocale(t *testing.T) {
 	t.Parallel()
 	pages := sample.Pages()
@@ -56,15 +56,20 @@ func TestPseudoLocale(t *testing.T) {
 	tab.WithoutScripts() // they would ask the server about holds that do not exist
 	for i, p := range pages {
 		tab.Go("/" + strconv.Itoa(i))
-		for _, size := range []Size{Narrow, Phone} {
+		look := func(size Size, direction string) {
 			tab.Size(size)
 			r := &recorder{T: t}
 			tab.t = r
 			tab.fits()
 			tab.t = t
 			for _, f := range r.faults {
-				t.Errorf("%s, %s: %s", p.Name, size.Name, f)
+				t.Errorf("%s, %s, %s: %s", p.Name, size.Name, direction, f)
 			}
 		}
+		look(Narrow, "ltr")
+		look(Phone, "ltr")
+		Eval[bool](tab, `(document.documentElement.dir = "rtl", true)`)
+		look(Narrow, "rtl")
+		look(Phone, "rtl")
 	}
 }
