@@ -112,7 +112,8 @@ func newProvider(db *sql.DB) (*goose.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("migration store: %w", err)
 	}
-	p, err := goose.NewProvider(goose.DialectCustom, db, dir, goose.WithStore(store))
+	// Files do not depend on later ones: one that was merged after a higher number is applied late.
+	p, err := goose.NewProvider(goose.DialectCustom, db, dir, goose.WithStore(store), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return nil, fmt.Errorf("migration files: %w", err)
 	}
@@ -142,26 +143,35 @@ func upRiver(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// Current reports whether the schema of the database is at least that of this build.
+// Current reports whether the database has every migration of this build. It may have more: a program
+// runs on a newer schema.
 func Current(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (bool, error) {
-	want, err := latest()
+	want, err := versions()
 	if err != nil {
 		return false, err
 	}
-	var have int64
-	err = db.QueryRow(ctx, "select coalesce(max(version_id), 0) from public."+versionTable+" where is_applied").Scan(&have)
+	var have int
+	err = db.QueryRow(ctx, "select count(distinct version_id) from public."+versionTable+" where is_applied and version_id = any($1)", want).Scan(&have)
 	if err != nil {
 		return false, fmt.Errorf("schema version: %w", err)
 	}
-	return have >= want, nil
+	return have == len(want), nil
 }
 
-func latest() (int64, error) {
+func versions() ([]int64, error) {
 	names, err := fs.Glob(files, "sql/*.sql")
 	if err != nil || len(names) == 0 {
-		return 0, errors.New("no migration files are built in")
+		return nil, errors.New("no migration files are built in")
 	}
-	return goose.NumericComponent(names[len(names)-1])
+	out := make([]int64, 0, len(names))
+	for _, name := range names {
+		n, err := goose.NumericComponent(name)
+		if err != nil {
+			return nil, fmt.Errorf("migration files: %w", err)
+		}
+		out = append(out, n)
+	}
+	return out, nil
 }

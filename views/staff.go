@@ -19,6 +19,7 @@ type FleetPage struct {
 	Statuses    []string
 	Sites       []string
 	First, Next string
+	Alarms      []CheckRow // checks that the last run found violated
 }
 
 // BoardRow is the stock of a site: held + in service + free + out = total.

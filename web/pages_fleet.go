@@ -9,6 +9,7 @@ import (
 
 	"ironhold/accounts"
 	"ironhold/fleet"
+	"ironhold/holds/watch"
 	"ironhold/views"
 	"ironhold/views/i18n"
 	"ironhold/web/request"
@@ -23,6 +24,15 @@ func (s *server) fleetBoard(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := r.URL.Query()
 	m := views.FleetPage{AsOf: board.AsOf, Total: boardRow(board.All), Query: q.Get("q"), Status: q.Get("status"), Site: q.Get("site")}
+	states, err := watch.States(ctx, s.DB)
+	if err != nil {
+		return err
+	}
+	for _, c := range states {
+		if c.Violations > 0 {
+			m.Alarms = append(m.Alarms, views.CheckRow{Name: c.Name, Violations: c.Violations, Examples: []string{c.Example}})
+		}
+	}
 	for _, b := range board.Sites {
 		m.Board = append(m.Board, boardRow(b))
 		m.Sites = append(m.Sites, b.Site.Code)

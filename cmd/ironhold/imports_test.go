@@ -17,6 +17,7 @@ var allowed = map[string][]string{
 	"fleet":              {"migrations/pg"},
 	"holds":              {"fleet", "accounts", "migrations/pg"},
 	"holds/invariants":   {"migrations", "migrations/pg"},
+	"holds/watch":        {"holds/invariants", "fleet", "migrations/pg"},
 	"provision":          {"holds", "fleet", "accounts", "migrations/pg"},
 	"notify":             {"notify/*", "holds", "fleet", "accounts", "migrations/pg", "views/i18n"},
 	"notify/outbound":    {},

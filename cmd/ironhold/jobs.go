@@ -17,6 +17,7 @@ import (
 	"ironhold/allocator"
 	"ironhold/fleet"
 	"ironhold/holds"
+	"ironhold/holds/watch"
 	"ironhold/migrations"
 	"ironhold/migrations/pg"
 	"ironhold/notify"
@@ -32,11 +33,13 @@ func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Alloc
 	workers := river.NewWorkers()
 	holds.AddWorkers(workers, book, log)
 	allocator.AddWorkers(workers, a, log)
+	watch.AddWorkers(workers, watch.New(db, checker(db, s), fleet.New(db).OnChange(changed), log))
 	notify.AddWorkers(workers, db, s.outbound(), mail, changed, log)
 	river.AddWorker(workers, &partitionsWorker{db: db, log: log})
 	river.AddWorker(workers, &uploadsWorker{fleet: fleet.New(db), log: log})
 	river.AddWorker(workers, &sessionsWorker{store: accounts.NewSessionStore(db), log: log})
 	schedules := append(holds.PeriodicJobs(s.SweepInterval), allocator.PeriodicJobs()...)
+	schedules = append(schedules, watch.PeriodicJobs()...)
 	schedules = append(schedules, notify.PeriodicJobs()...)
 	schedules = append(schedules,
 		periodic(24*time.Hour, partitionsArgs{}), periodic(time.Hour, sessionsArgs{}), periodic(uploadsEvery, uploadsArgs{}))

@@ -133,6 +133,7 @@ func (p *process) start(ctx context.Context) error {
 	}
 	p.registry.MustRegister(newHoldsCollector(holds.New(interactive, p.settings.policy())))
 	p.registry.MustRegister(newRelayCollector(interactive))
+	p.registry.MustRegister(newInvariantsCollector(interactive))
 	p.startLive(ctx, interactive)
 	if err := p.startCatcher(ctx); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"ironhold/migrations/pg"
@@ -16,10 +17,18 @@ type Result struct {
 	Description string   `json:"description"`
 	Violations  int      `json:"violations"`
 	Examples    []string `json:"examples"`
+	Machines    []Named  `json:"-"` // at most maxMachines
+}
+
+// Named is a machine that a violation names.
+type Named struct {
+	Machine uuid.UUID
+	What    string
 }
 
 const (
 	maxExamples = 5
+	maxMachines = 1000
 	// statementWait bounds one query: a check must not become the load.
 	statementWait = "20s"
 	defaultSweep  = time.Minute
@@ -51,13 +60,23 @@ func (c *Checker) Check(ctx context.Context) ([]Result, error) {
 			if inv.sweep {
 				args = append(args, 2*c.sweep)
 			}
-			rows, err := tx.Query(ctx, `select count(*) over ()::int, what from (`+inv.query+`) v(what) limit `+fmt.Sprint(maxExamples), args...)
+			ask := `select count(*) over ()::int, what, null::uuid from (` + inv.query + `) v(what) limit ` + fmt.Sprint(maxExamples)
+			if inv.machine {
+				ask = `select count(*) over ()::int, what, machine from (` + inv.query + `) v(what, machine) limit ` + fmt.Sprint(maxMachines)
+			}
+			rows, err := tx.Query(ctx, ask, args...)
 			if err != nil {
 				return err
 			}
 			var what string
-			_, err = pgx.ForEachRow(rows, []any{&r.Violations, &what}, func() error {
-				r.Examples = append(r.Examples, what)
+			var machine *uuid.UUID
+			_, err = pgx.ForEachRow(rows, []any{&r.Violations, &what, &machine}, func() error {
+				if len(r.Examples) < maxExamples {
+					r.Examples = append(r.Examples, what)
+				}
+				if machine != nil {
+					r.Machines = append(r.Machines, Named{*machine, what})
+				}
 				return nil
 			})
 			return err

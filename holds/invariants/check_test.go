@@ -92,6 +92,8 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 		"history_append_only": `grant update on hold_events to ironhold_engine`,
 		"attempts_match_holds": `insert into allocation_attempts (id, org_id, actor, idempotency_key, outcome, request, hold_id)
 			select gen_random_uuid(), org_id, 'x', 'k', 'held', '{}', id from holds limit 1`,
+		"side_effects": `insert into webhook_messages (org_id, kind, subject_id, event)
+			select org_id, 'service', gen_random_uuid(), 'started' from holds limit 1`,
 		"arbiters":         `drop index holds_one_held_per_machine`,
 		"occupying_states": `update hold_states set occupies = true where state = 'converted'`,
 	} {

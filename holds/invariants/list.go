@@ -1,16 +1,17 @@
 package invariants
 
-// invariant is one query of one text column that must return no row.
+// invariant is one query that must return no row. Its first column says what is wrong.
 type invariant struct {
 	name        string
 	description string
 	query       string
 	sweep       bool // $1 is two sweep intervals
+	machine     bool // a second column is the machine that must leave sale
 }
 
 var all = []invariant{
-	{name: "one_occupant", description: "a machine has at most one occupant: one held hold or one active service", query: `
-select 'machine ' || m.asset_tag || ' has ' || x.n || ' occupants'
+	{name: "one_occupant", machine: true, description: "a machine has at most one occupant: one held hold or one active service", query: `
+select 'machine ' || m.asset_tag || ' has ' || x.n || ' occupants', m.id
   from (select machine_id, count(*) as n
           from (select machine_id from holds where state = 'held'
                 union all select machine_id from services where ended_at is null) o
@@ -28,36 +29,36 @@ select 'held ' || held || ' + in service ' || serving || ' + free ' || free || '
                   from machines m, (select clock_timestamp() as now offset 0) clock) each) b
  where held + serving + free + out <> total`},
 
-	{name: "status_facts", description: "a machine's status agrees with who has it", query: `
-select 'machine ' || asset_tag || ' is ' || status || case when active then ' with' else ' without' end || ' an active service'
-  from (select m.asset_tag, m.status,
+	{name: "status_facts", machine: true, description: "a machine's status agrees with who has it", query: `
+select 'machine ' || asset_tag || ' is ' || status || case when active then ' with' else ' without' end || ' an active service', id
+  from (select m.id, m.asset_tag, m.status,
                exists (select from services s where s.machine_id = m.id and s.ended_at is null) as active from machines m) x
  where (status = 'in_service' and not active) or (active and status not in ('in_service', 'maintenance'))`},
 
-	{name: "held_machine_stays", description: "a machine with a live hold is neither retired nor in intake", query: `
-select 'machine ' || m.asset_tag || ' is ' || m.status || ' with live hold ' || h.id
+	{name: "held_machine_stays", machine: true, description: "a machine with a live hold is neither retired nor in intake", query: `
+select 'machine ' || m.asset_tag || ' is ' || m.status || ' with live hold ' || h.id, m.id
   from holds h join machines m on m.id = h.machine_id
  where h.state = 'held' and h.expires_at > clock_timestamp() and m.status in ('retired', 'intake')`},
 
-	{name: "converted_one_to_one", description: "a converted hold and its service belong together: machine, organisation, price", query: `
-select 'hold ' || h.id || ' is converted without a service' from holds h
+	{name: "converted_one_to_one", machine: true, description: "a converted hold and its service belong together: machine, organisation, price", query: `
+select 'hold ' || h.id || ' is converted without a service', h.machine_id from holds h
  where h.state = 'converted' and not exists (select from services s where s.hold_id = h.id)
 union all
-select 'service ' || s.id || ' differs from its hold ' || h.id from services s join holds h on h.id = s.hold_id
+select 'service ' || s.id || ' differs from its hold ' || h.id, s.machine_id from services s join holds h on h.id = s.hold_id
  where h.state <> 'converted' or h.machine_id <> s.machine_id or h.org_id <> s.org_id
     or (h.price_month_minor, h.setup_minor, h.currency) <> (s.price_month_minor, s.setup_minor, s.currency)
 union all
-select 'service ' || s.id || ' has no hold' from services s where not exists (select from holds h where h.id = s.hold_id)
+select 'service ' || s.id || ' has no hold', s.machine_id from services s where not exists (select from holds h where h.id = s.hold_id)
 union all
-select 'hold ' || hold_id || ' has ' || count(*) || ' services' from services group by hold_id having count(*) > 1`},
+select 'hold ' || hold_id || ' has ' || count(*) || ' services', min(machine_id::text)::uuid from services group by hold_id having count(*) > 1`},
 
-	{name: "converted_in_time", description: "no hold was converted after its deadline", query: `
-select 'hold ' || h.id || ' ran out at ' || h.expires_at || ' and was converted at ' || s.started_at
+	{name: "converted_in_time", machine: true, description: "no hold was converted after its deadline", query: `
+select 'hold ' || h.id || ' ran out at ' || h.expires_at || ' and was converted at ' || s.started_at, h.machine_id
   from holds h join services s on s.hold_id = h.id
  where h.state = 'converted' and (s.started_at > h.expires_at or h.closed_at > h.expires_at)`},
 
-	{name: "one_end", description: "no hold came to two ends", query: `
-select 'hold ' || hold_id || ' ended ' || count(*) || ' times' from hold_events
+	{name: "one_end", machine: true, description: "no hold came to two ends", query: `
+select 'hold ' || hold_id || ' ended ' || count(*) || ' times', min(machine_id::text)::uuid from hold_events
  where event in ('converted', 'expired', 'cancelled') group by hold_id having count(*) > 1`},
 
 	{name: "one_key_one_hold", description: "one request, one hold", query: `
@@ -81,8 +82,8 @@ select 'organisation ' || o.slug || ' has ' || c.live || ' live holds and ' || c
 select 'hold ' || id || ' has been overdue since ' || expires_at from holds
  where state = 'held' and expires_at < clock_timestamp() - $1::interval`},
 
-	{name: "wiped_before_sale", description: "no machine is ready without a wipe after its last service", query: `
-select 'machine ' || m.asset_tag || ' is ready, wiped at ' || coalesce(m.wiped_at::text, 'no time') || ', last service ended at ' || max(s.ended_at)
+	{name: "wiped_before_sale", machine: true, description: "no machine is ready without a wipe after its last service", query: `
+select 'machine ' || m.asset_tag || ' is ready, wiped at ' || coalesce(m.wiped_at::text, 'no time') || ', last service ended at ' || max(s.ended_at), m.id
   from machines m join services s on s.machine_id = m.id
  where m.status = 'ready' and s.ended_at is not null
  group by m.id having m.wiped_at is null or m.wiped_at < max(s.ended_at)`},
@@ -119,6 +120,17 @@ union all
 select 'hold ' || h.id || ' names attempt ' || h.attempt_id || ', which did not become it' from holds h
  where h.attempt_id is not null and h.substitute_of is null
    and not exists (select from allocation_attempts t where t.id = h.attempt_id and t.hold_id = h.id and t.outcome = 'held')`},
+
+	// What is told outside on behalf of a service, and what works for one: a job or a message without the
+	// service was put in by a transaction that did not decide.
+	{name: "side_effects", description: "every side effect belongs to a committed hold or service", query: `
+select 'job ' || j.id || ' (' || j.kind || ') works for service ' || (j.args ->> 'service_id') || ', which is not there'
+  from river.river_job j
+ where j.args ? 'service_id' and not exists (select from services s where s.id::text = j.args ->> 'service_id')
+union all
+select 'message ' || w.id || ' tells of ' || w.kind || ' ' || w.subject_id || ', which is not there' from webhook_messages w
+ where w.kind = 'service' and not exists (select from services s where s.id = w.subject_id)
+    or w.kind = 'hold' and not exists (select from holds h where h.id = w.subject_id)`},
 
 	{name: "arbiters", description: "the indexes and triggers that decide are in place", query: `
 select 'index ' || want || ' is missing or not valid' from unnest(array['holds_one_held_per_machine', 'holds_one_per_request',

@@ -142,6 +142,8 @@ func staff() []Page {
 	for _, s := range []string{"intake", "ready", "in_service", "cleaning", "maintenance", "retired"} {
 		fleet.Items = append(fleet.Items, views.MachineRow{Tag: "GOT-1001", Status: s, Site: "GOT1", Rack: "A-01", CPU: text, RAMGB: 128, Price: eur(12900), Reason: text})
 	}
+	alarmed := emptyFleet
+	alarmed.Alarms = []views.CheckRow{{Name: "one_occupant", Violations: 1, Examples: []string{"machine GOT-1001 has 2 occupants"}}}
 	machine := views.MachinePage{
 		Server: server("GOT-1001"), Room: "A", Serial: text, Status: "ready", StatusBy: text, StatusAt: now, WipedAt: atp(-100),
 		Occupant: &views.Occupant{Kind: "hold", ID: id, Org: text, Since: at(-20), Until: atp(-5), Overdue: true}, Events: events(),
@@ -156,6 +158,7 @@ func staff() []Page {
 		{"attempt", views.Attempt(attempt)},
 		{"attempt-plain", views.Attempt(views.AttemptPage{AttemptRow: row})},
 		{"fleet", views.Fleet(fleet)},
+		{"fleet-alarm", views.Fleet(alarmed)},
 		{"fleet-empty", views.Fleet(emptyFleet)},
 		{"machine", views.Machine(machine)},
 		{"machine-rented", views.Machine(rented)},
