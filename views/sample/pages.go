@@ -143,7 +143,7 @@ func staff() []Page {
 		fleet.Items = append(fleet.Items, views.MachineRow{Tag: "GOT-1001", Status: s, Site: "GOT1", Rack: "A-01", CPU: text, RAMGB: 128, Price: eur(12900), Reason: text})
 	}
 	alarmed := emptyFleet
-	alarmed.Alarms = []views.CheckRow{{Name: "one_occupant", Violations: 1, Examples: []string{"machine GOT-1001 has 2 occupants"}}}
+	alarmed.Alarms = []views.CheckRow{{Name: "one_occupant", Violations: 1, Examples: []string{text}}}
 	machine := views.MachinePage{
 		Server: server("GOT-1001"), Room: "A", Serial: text, Status: "ready", StatusBy: text, StatusAt: now, WipedAt: atp(-100),
 		Occupant: &views.Occupant{Kind: "hold", ID: id, Org: text, Since: at(-20), Until: atp(-5), Overdue: true}, Events: events(),
