@@ -40,6 +40,7 @@ type Allocator struct {
 	db      pg.DB
 	opt     Options
 	turns   *turns
+	looks   *sharedLooks
 	classes atomic.Pointer[catalogue]
 	log     *attemptLog
 	clock   serverClock
@@ -69,7 +70,7 @@ func New(db pg.DB, o Options) *Allocator {
 	if o.OnChange == nil {
 		o.OnChange = func() {}
 	}
-	a := &Allocator{db: db, opt: o, turns: newTurns(o.Concurrency), log: newAttemptLog(db, o.Logger)}
+	a := &Allocator{db: db, opt: o, turns: newTurns(o.Concurrency), looks: newSharedLooks(), log: newAttemptLog(db, o.Logger)}
 	a.classes.Store(&catalogue{version: -1})
 	return a
 }

@@ -39,7 +39,8 @@ type run struct {
 	changed  int
 	bound    bool // the bound on time was reached
 
-	simulated bool // ends with a rollback where an order commits
+	endTurn   func() // nil while it is not this order's turn
+	simulated bool   // ends with a rollback where an order commits
 }
 
 // clock is the database's clock, carried on by this process's monotonic one.
@@ -71,11 +72,10 @@ func (a *Allocator) run(ctx context.Context, r *run) (Result, error) {
 	if r.attempt, err = uuid.NewV7(); err != nil {
 		return Result{}, fmt.Errorf("attempt id: %w", err)
 	}
-	release, err := a.turns.take(ctx, o.OrgID)
-	if err != nil {
+	if err := r.takeTurn(ctx); err != nil {
 		return r.finish(ctx, Result{Outcome: Busy, Detail: "the request ended while it waited for its turn"}), nil
 	}
-	defer release()
+	defer r.leaveTurn()
 	res, err := r.decide(ctx)
 	if unknown, ok := errors.AsType[*pg.CommitUnknown](err); ok {
 		res, err = r.resolve(ctx, unknown)
@@ -105,9 +105,32 @@ func (r *run) prepare() []Fault {
 	return faults
 }
 
+// takeTurn waits until this order may work on the database.
+func (r *run) takeTurn(ctx context.Context) error {
+	if r.endTurn != nil {
+		return nil
+	}
+	end, err := r.a.turns.take(ctx, r.o.OrgID)
+	if err != nil {
+		return err
+	}
+	r.endTurn = end
+	return nil
+}
+
+func (r *run) leaveTurn() {
+	if r.endTurn != nil {
+		r.endTurn()
+		r.endTurn = nil
+	}
+}
+
 // decide walks until there is a hold or a true refusal.
 func (r *run) decide(ctx context.Context) (Result, error) {
 	for round := 1; ; round++ {
+		if err := r.takeTurn(ctx); err != nil {
+			return Result{}, err
+		}
 		res, done, err := r.try(ctx)
 		if err != nil || done {
 			return res, err

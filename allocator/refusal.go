@@ -11,9 +11,23 @@ import (
 	"ironhold/holds"
 )
 
+// explain says why there was nothing, by a look that began after the walk: one that is shared with
+// all who ask at the same moment, unless the organisation sees the fleet differently.
 func (r *run) explain(ctx context.Context) (surveyed, error) {
+	shares, err := r.shares(ctx)
+	if err != nil {
+		return surveyed{}, err
+	}
+	if shares {
+		r.leaveTurn() // those who wait for a look take no part of the database
+		look, err := r.a.looks.take(ctx, r.a.lookAtFleet)
+		if err != nil {
+			return surveyed{}, err
+		}
+		return look.explain(r.body, &r.o.Request)
+	}
 	var s surveyed
-	err := r.a.reading(ctx, func(tx pgx.Tx) (err error) {
+	err = r.a.reading(ctx, func(tx pgx.Tx) (err error) {
 		s, err = r.a.survey(ctx, tx, r.o.OrgID, &r.o.Request)
 		return err
 	})
