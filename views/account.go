@@ -31,6 +31,12 @@ type PasswordPage struct {
 	Faults []Fault
 }
 
+// DetailsPage changes the person's own name and address.
+type DetailsPage struct {
+	Name, Email string // as typed
+	Faults      []Fault
+}
+
 func languageChoices(ctx context.Context, chosen string) []Choice {
 	out := []Choice{{Value: "", Label: t(ctx, "account.language_browser"), Chosen: chosen == ""}}
 	for _, l := range i18n.Languages() {

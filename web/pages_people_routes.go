@@ -19,6 +19,8 @@ func (s *server) accountRoutes(get, post router) []route {
 		get("/account", signedIn, s.account),
 		get("/account/preferences", signedIn, s.backToAccount),
 		post("/account/preferences", signedIn, s.saveAccount),
+		get("/account/details", signedIn, s.detailsForm),
+		post("/account/details", signedIn, s.saveDetails),
 		get("/account/password", signedIn, s.passwordForm),
 		post("/account/password", signedIn, s.changePassword),
 		post("/account/sessions/end-others", signedIn, s.endOtherSessions),

@@ -34,6 +34,7 @@ func people() []Page {
 	pages := []Page{
 		{"account", views.Account(account)},
 		{"account-wrong", views.Account(wrong)},
+		{"details", views.Details(views.DetailsPage{Name: "Ada", Email: member.Email})},
 		{"password", views.Password(views.PasswordPage{Email: member.Email})},
 		{"password-wrong", views.Password(views.PasswordPage{Email: member.Email, Faults: passwords})},
 		{"org", views.Org(org)},

@@ -12,6 +12,10 @@ import (
 // The pages of accounts and organisations.
 func init() {
 	states = append(states, []state{
+		{name: "details", who: customer, title: "Change name", show: at("/account/details")},
+		{name: "details-wrong", who: customer, title: "Error", show: func(v *visit) {
+			v.Post("/account/details", "name", "Ada", "email", foreign, "old_password", password)
+		}},
 		{name: "account-wrong", who: customer, title: "Error", show: func(v *visit) {
 			v.Post("/account/preferences", "language", "", "time_zone", "Atlantis", "theme", "")
 		}},
