@@ -24,12 +24,15 @@ func (d *Directory) SetOwnName(ctx context.Context, by pg.By, userID uuid.UUID, 
 	})
 }
 
-// SetOwnEmail changes the address that the person signs in with, given their password: whoever has
-// the address can ask for a new password. All sessions but keep and all open links end. The answer
+// SetOwnEmail changes the address that the person signs in with, and their name with it, given their
+// password: whoever has the address can ask for a new password. Both change or neither does. All sessions but keep and all open links end. The answer
 // is nil, an *Invalid, a *PasswordRefused or TooManyTries.
-func (d *Directory) SetOwnEmail(ctx context.Context, by pg.By, userID uuid.UUID, password, email string, keep uuid.UUID) error {
-	email, err := cleanEmail(email)
+func (d *Directory) SetOwnEmail(ctx context.Context, by pg.By, userID uuid.UUID, password, name, email string, keep uuid.UUID) error {
+	name, err := cleanName(name)
 	if err != nil {
+		return err
+	}
+	if email, err = cleanEmail(email); err != nil {
 		return err
 	}
 	user, err := d.known(ctx, userID)
@@ -45,7 +48,8 @@ func (d *Directory) SetOwnEmail(ctx context.Context, by pg.By, userID uuid.UUID,
 	}
 	err = pg.Engine(ctx, d.db, by, func(tx pgx.Tx) error {
 		// If the password was changed meanwhile, the old one is no longer the present one.
-		tag, err := tx.Exec(ctx, "update users set email = $2 where id = $1 and password_hash = $3 and disabled_at is null", userID, email, user.Hash)
+		tag, err := tx.Exec(ctx, "update users set email = $2, name = $4 where id = $1 and password_hash = $3 and disabled_at is null",
+			userID, email, user.Hash, name)
 		if err != nil {
 			return err
 		}

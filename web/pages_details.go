@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -24,8 +25,7 @@ func (s *server) detailsForm(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, views.Details(views.DetailsPage{Name: actor.Name, Email: actor.Email}))
 }
 
-// saveDetails changes the person's name, and with their password the address they sign in with:
-// the address first, since it is what can be refused.
+// saveDetails changes the person's name, and with their password the address they sign in with.
 func (s *server) saveDetails(w http.ResponseWriter, r *http.Request) error {
 	f, err := form(r)
 	if err != nil {
@@ -36,9 +36,9 @@ func (s *server) saveDetails(w http.ResponseWriter, r *http.Request) error {
 		return s.renderAt(w, r, status, "/account/details", views.Details(views.DetailsPage{Name: in.name, Email: in.email, Faults: faults}))
 	}
 	if in.email != actor.Email {
-		err := s.Accounts.SetOwnEmail(ctx, request.By(ctx), actor.ID, in.password, in.email, s.sessionID(ctx))
+		err := s.Accounts.SetOwnEmail(ctx, request.By(ctx), actor.ID, in.password, in.name, in.email, s.sessionID(ctx))
 		if invalid, ok := errors.AsType[*accounts.Invalid](err); ok {
-			return refuse(http.StatusUnprocessableEntity, views.Fault{Field: invalid.Field, Message: i18n.T(ctx, "details.fault."+invalid.Field)})
+			return refuse(http.StatusUnprocessableEntity, detailsFault(ctx, invalid))
 		}
 		if err != nil {
 			faults, p, err := s.passwordFaults(ctx, err, "old_password")
@@ -51,10 +51,10 @@ func (s *server) saveDetails(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if in.name != actor.Name {
+	if in.email == actor.Email && in.name != actor.Name {
 		err := s.Accounts.SetOwnName(ctx, request.By(ctx), actor.ID, in.name)
-		if _, ok := errors.AsType[*accounts.Invalid](err); ok {
-			return refuse(http.StatusUnprocessableEntity, views.Fault{Field: "name", Message: i18n.T(ctx, "join.fault.name")})
+		if invalid, ok := errors.AsType[*accounts.Invalid](err); ok {
+			return refuse(http.StatusUnprocessableEntity, detailsFault(ctx, invalid))
 		}
 		if err != nil {
 			return err
@@ -62,4 +62,12 @@ func (s *server) saveDetails(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.notify(ctx, "account.saved")
 	return seeOther(w, r, "/account")
+}
+
+func detailsFault(ctx context.Context, invalid *accounts.Invalid) views.Fault {
+	key := "details.fault." + invalid.Field
+	if invalid.Field == "name" {
+		key = "join.fault.name"
+	}
+	return views.Fault{Field: invalid.Field, Message: i18n.T(ctx, key)}
 }

@@ -23,7 +23,8 @@ func TestNameAndAddress(t *testing.T) {
 	for _, bad := range []string{"no address", "customer-rival@example.com"} {
 		b.submit(p, "/account/details", "name", "Ada Lind", "email", bad, "old_password", password).want(422).says("cannot be used")
 	}
-	s.again(ada, password)
+	b.submit(p, "/account/details", "name", " ", "email", "new@example.com", "old_password", password).want(422).says("Enter your name")
+	s.again(ada, password) // nothing is half written
 	old := sessionToken(s, b)
 	b.follow(b.submit(p, "/account/details", "name", "Ada Lind", "email", "New@example.com", "old_password", password)).want(200).says("new@example.com")
 	if sessionToken(s, b) == old {
