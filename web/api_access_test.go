@@ -51,6 +51,18 @@ var access = map[string]may{
 	"GET /api/v1/invariants":             {"-", "f", "f", "f", "f", "y"},
 }
 
+// The page about the API has every operation.
+func TestReferencePage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	page := string(s.do(stranger, "GET", "/help/api", nil).want(200).body)
+	for what := range access {
+		if !strings.Contains(page, "<code>"+what+"</code>") {
+			t.Errorf("%s is not on the page", what)
+		}
+	}
+}
+
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -114,6 +114,7 @@ func TestPagesByRole(t *testing.T) {
 	}{
 		{"/", map[string]int{"stranger": 200, "customer": 200, "admin": 200, "sales": 303, "operator": 303}},
 		{"/help", map[string]int{"stranger": 200, "customer": 200, "admin": 200, "sales": 200, "operator": 200}},
+		{"/help/api", map[string]int{"stranger": 200, "customer": 200, "admin": 200, "sales": 200, "operator": 200}},
 		{"/problems/none-left", map[string]int{"stranger": 200, "customer": 200, "admin": 200, "sales": 200, "operator": 200}},
 		{"/problems/nonsense", map[string]int{"stranger": 404, "customer": 404, "admin": 404, "sales": 404, "operator": 404}},
 		{"/offers", map[string]int{"stranger": 401, "customer": 200, "admin": 200, "sales": 200, "operator": 200}},

@@ -28,6 +28,7 @@ func (s *server) pageRoutes() []route {
 		public(post("/sign-out", "", s.signOut)),
 		public(post("/preferences", "", s.setPreferences)),
 		public(get("/help", "", s.help)),
+		public(get("/help/api", "", s.apiReference)),
 		public(get("/problems/{name}", "", s.explain)),
 		passive(get("/events", signedIn, s.events)),
 

@@ -108,7 +108,22 @@ func customer() []Page {
 		{"waiting", views.Waiting(waiting())},
 		{"waiting-empty", views.Waiting(views.WaitingPage{})},
 		{"help", views.Help(Outcomes())},
+		{"help-api", views.API(reference())},
 	}
+}
+
+// reference has an operation of everything and one of nothing.
+func reference() views.APIPage {
+	full := views.APIOperation{
+		Method: "POST", Path: "/api/v1/" + text, Summary: text, Text: text,
+		Answers: []views.APIAnswer{{Status: "200", Object: text}, {Status: "304"}, {Status: "409", Problems: Outcomes()[:2]}},
+	}
+	for _, in := range []string{"path", "query", "header", "body"} {
+		full.Takes = append(full.Takes, views.APIField{Name: text, In: in, Type: text, Text: text, Required: in == "path"})
+	}
+	return views.APIPage{Spec: "/api/v1/openapi.json", Groups: []views.APIGroup{
+		{Name: text, Operations: []views.APIOperation{full, {Method: "GET", Path: "/healthz", Summary: text}}},
+	}}
 }
 
 func staff() []Page {

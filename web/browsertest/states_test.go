@@ -30,6 +30,7 @@ var states = []state{
 	{name: "sign-in-wrong", title: "Error", show: func(v *visit) { v.signInWith(customer, "not the password") }},
 	{name: "sign-in-empty", title: "Error", show: func(v *visit) { v.Post("/sign-in", "email", "", "password", "") }},
 	{name: "help", title: "Help", show: at("/help")},
+	{name: "help-api", title: "Interface for programs", show: at("/help/api")},
 	{name: "problem-explained", title: "faster", show: at("/problems/someone-was-faster")},
 	{name: "not-found-stranger", outcome: "not-found", show: at("/nothing/here")},
 
