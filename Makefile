@@ -8,7 +8,7 @@ PKG       ?= ./...
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-node screenshots race bench-quick pg generate verify fmt lint FORCE
+.PHONY: help run build test test-node screenshots race bench-quick prove pg generate verify fmt lint FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ race: pg ## Run the tests with the race detector (needs a C compiler)
 
 bench-quick: pg ## Compare orders with the cheapest single statement (under two minutes)
 	@$(GO) run ./cmd/ironhold-bench
+
+prove: pg ## Attack two running processes with people and faults and judge every answer (minutes)
+	@$(GO) run ./cmd/ironhold-prove $(PROVEFLAGS)
 
 pg: bin/pgserve ## Get PostgreSQL if the machine has none that is usable
 	@scripts/get-postgres bin/pgserve

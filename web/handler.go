@@ -27,7 +27,8 @@ func (s *server) adapt(rt route) http.Handler {
 		limit = defaultMaxBody
 	}
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		request.From(r.Context()).Route = rt.pattern
+		info := request.From(r.Context())
+		info.Method, info.Route = rt.method, rt.pattern
 		if err := s.admit(w, r, rt, limit); err != nil {
 			s.fail(w, r, rt.api, err)
 			return

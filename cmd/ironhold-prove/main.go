@@ -88,9 +88,9 @@ func show(r *prove.Report) {
 	}
 	fmt.Printf("\njudged\n%s", r.Verdict.Summary())
 	if len(r.Hygiene) > 0 {
-		fmt.Printf("\nconnections, how long each caller kept one\n  %-12s %-44s %8s %9s\n", "pool", "caller", "times", "mean ms")
+		fmt.Printf("\nconnections, how long each caller kept one\n  %-12s %-44s %8s %9s %8s\n", "pool", "caller", "times", "mean ms", "< 20 ms")
 		for _, h := range r.Hygiene {
-			fmt.Printf("  %-12s %-44s %8d %9.2f\n", h.Pool, h.Caller, h.Count, h.Mean*1000)
+			fmt.Printf("  %-12s %-44s %8d %9.2f %7.1f%%\n", h.Pool, h.Caller, h.Count, h.Mean*1000, h.Under20ms*100)
 		}
 	}
 	fmt.Printf("\nviolations: %d\n", len(r.Violations))

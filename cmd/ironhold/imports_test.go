@@ -40,6 +40,8 @@ var allowed = map[string][]string{
 	"web/browsertest":          {"*"},
 	"cmd/ironhold-bench":       {"*"},
 	"cmd/ironhold-bench/bench": {"*"},
+	"cmd/ironhold-prove":       {"*"},
+	"cmd/ironhold-prove/*":     {"*"},
 }
 
 // nobody imports these but the tools.

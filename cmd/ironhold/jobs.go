@@ -47,6 +47,7 @@ func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Alloc
 		Schema:       migrations.RiverSchema,
 		Logger:       log.With("part", "river"),
 		Workers:      workers,
+		Middleware:   []rivertype.Middleware{namingJobs()},
 		PeriodicJobs: schedules,
 		Queues: map[string]river.QueueConfig{
 			river.QueueDefault: {MaxWorkers: max(1, s.PoolBackground-2)},

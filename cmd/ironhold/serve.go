@@ -64,6 +64,7 @@ func serve(ctx context.Context, c *call) error {
 	p := &process{call: c, settings: s, log: log, registry: newRegistry(), failed: make(chan error, 4), options: serveOptions{
 		web: *role != "worker", work: *role != "web", migrate: !*noMigrate, demo: *withDemo, anyRole: *role == "",
 	}}
+	p.holdTimes = newHoldTimes(p.registry)
 	if err = p.start(ctx); err == nil {
 		select {
 		case <-ctx.Done():
@@ -86,13 +87,14 @@ func serve(ctx context.Context, c *call) error {
 type process struct {
 	*call
 
-	settings settings
-	options  serveOptions
-	log      *slog.Logger
-	registry *prometheus.Registry
-	gate     gate
-	started  atomic.Bool
-	failed   chan error
+	settings  settings
+	options   serveOptions
+	log       *slog.Logger
+	registry  *prometheus.Registry
+	holdTimes *prometheus.HistogramVec
+	gate      gate
+	started   atomic.Bool
+	failed    chan error
 
 	servers      []*http.Server
 	db           *database
@@ -292,6 +294,7 @@ func (p *process) schemaIsCurrent(ctx context.Context) error {
 
 func (p *process) pool(ctx context.Context, name string, o pg.PoolOptions) (*pgxpool.Pool, error) {
 	o.Name, o.LockTimeout = name, p.settings.LockTimeout
+	o.Tracer = &holdTracer{times: p.holdTimes, pool: name}
 	db, err := pg.Connect(ctx, p.db.url, o)
 	if err != nil {
 		return nil, err

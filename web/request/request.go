@@ -18,8 +18,9 @@ type Info struct {
 	ID      string         // shown to people and written into the history
 	Actor   accounts.Actor // zero until authenticated
 	Known   bool           // whether Actor is set
-	Route   string         // the pattern that matched
-	Problem string         // the name of the refusal that was answered, if any
+	Method  string
+	Route   string // the pattern that matched
+	Problem string // the name of the refusal that was answered, if any
 
 	// Log writes the line of the access log, once; nil where there is none.
 	Log func()

@@ -45,40 +45,40 @@ func (r *run) mixedFleet() ([]world.Machine, people.Fleet) {
 	return all, f
 }
 
-func (r *run) fleet() ([]world.Machine, people.Fleet) {
-	all, f := r.mixedFleet()
-	add := func(n int, prefix, cpu string) {
-		for i := range n {
-			all = append(all, world.Machine{Tag: prefix + strconv.Itoa(i), CPU: cpu, RAMGB: 8})
-		}
+// equal are n machines for one phase, taken in when it begins: who takes any machine in the phases
+// before must not get one.
+func equal(n int, prefix, cpu string) []world.Machine {
+	all := make([]world.Machine, n)
+	for i := range all {
+		all[i] = world.Machine{Tag: prefix + strconv.Itoa(i), CPU: cpu, RAMGB: 8}
 	}
-	add(r.ForSale, "rush-", rushCPU)
-	for lane := range lastLanes {
-		add(1, "last-"+strconv.Itoa(lane)+"-", lastCPU+strconv.Itoa(lane))
-	}
-	add(r.Deadlines, "near-", nearCPU)
-	return all, f
+	return all
 }
 
 // phases runs everything that people do.
 func (r *run) phases(ctx context.Context) (*fault.Saboteur, error) {
-	machines, fleet := r.fleet()
-	if err := r.world.Import(ctx, machines); err != nil {
-		return nil, err
+	machines, fleet := r.mixedFleet()
+	var lanes []world.Machine
+	for lane := range lastLanes {
+		lanes = append(lanes, equal(1, "last-"+strconv.Itoa(lane)+"-", lastCPU+strconv.Itoa(lane))...)
 	}
 	s := &fault.Saboteur{World: r.world, Plan: r.Faults, Seed: r.Seed, Log: r.say}
 	for _, p := range []struct {
 		name string
+		more []world.Machine
 		env  map[string]string
 		run  func(ctx context.Context) (string, error)
 	}{
-		{"mixed load", map[string]string{"HOLD_DURATION": "4s", "HOLD_EXTENSION": "4s", "POOL_INTERACTIVE": "12"},
+		{"mixed load", machines, map[string]string{"HOLD_DURATION": "4s", "HOLD_EXTENSION": "4s", "POOL_INTERACTIVE": "12"},
 			func(ctx context.Context) (string, error) { return r.mixed(ctx, s, fleet) }},
-		{"rush", map[string]string{"HOLD_DURATION": "30m", "HOLD_EXTENSION": "4s", "POOL_INTERACTIVE": "30"}, r.rush},
-		{"last machine", nil, r.last},
-		{"deadlines", map[string]string{"HOLD_DURATION": "3s", "HOLD_EXTENSION": "4s", "POOL_INTERACTIVE": "30"}, r.near},
+		{"rush", equal(r.ForSale, "rush-", rushCPU), map[string]string{"HOLD_DURATION": "30m", "HOLD_EXTENSION": "4s", "POOL_INTERACTIVE": "30"}, r.rush},
+		{"last machine", lanes, nil, r.last},
+		{"deadlines", equal(2*r.Deadlines, "near-", nearCPU), map[string]string{"HOLD_DURATION": "3s", "HOLD_EXTENSION": "4s", "POOL_INTERACTIVE": "30"}, r.near},
 	} {
 		began := time.Now()
+		if err := r.world.Import(ctx, p.more); err != nil {
+			return s, err
+		}
 		if p.env != nil {
 			if err := r.restart(ctx, p.env); err != nil {
 				return s, err

@@ -94,7 +94,7 @@ type run struct {
 	report *Report
 	low    time.Duration // the database's clock minus ours lies between these
 	high   time.Duration
-	warm   hygiene
+	times  hygiene
 }
 
 func (r *run) say(format string, args ...any) {
@@ -152,7 +152,7 @@ func (r *run) all(ctx context.Context, file io.Writer) error {
 		return err
 	}
 	r.report.Faults, r.report.LeftOut = saboteur.Counts()
-	r.report.Requests = log.Len()
+	r.report.Requests, r.report.Hygiene = log.Len(), r.times.table()
 	r.say("judging %d requests", log.Len())
 	if err := log.Flush(); err != nil {
 		return err
