@@ -373,7 +373,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 			go notify.NewRelay(db, p.workers, p.settings.BaseURL, mail, p.log).Run(relaying)
 			return nil
 		}
-		if !pg.Away(err) {
+		if !startsLater(err) {
 			return fmt.Errorf("workers: %w", err)
 		}
 		p.log.Warn("the database is away, the workers wait", "error", oneLine(err.Error()))
@@ -384,6 +384,11 @@ func (p *process) startWorkers(ctx context.Context) error {
 		}
 	}
 }
+
+// startsLater reports whether workers that could not start may be able to in a moment. What the server
+// says is final unless it says that it is going away; what River says by itself, such as that its
+// listener did not come up in time, comes of a database that stands still.
+func startsLater(err error) bool { return pg.Code(err) == "" || pg.Busy(err) }
 
 // stop undoes the start in the other order, each step within its time.
 func (p *process) stop() {
