@@ -40,12 +40,13 @@ type facts struct {
 	tags  []string
 	cpu   map[string]string
 	ram   map[string]int
+	added map[string]time.Time // commit of the intake
 }
 
 func keyOf(org, key string) string { return org + " " + key }
 
 func readFacts(ctx context.Context, db *pgx.Conn) (*facts, error) {
-	f := &facts{holds: map[string]*hold{}, byKey: map[string]*hold{}, ready: map[string][]move{}, cpu: map[string]string{}, ram: map[string]int{}}
+	f := &facts{holds: map[string]*hold{}, byKey: map[string]*hold{}, ready: map[string][]move{}, cpu: map[string]string{}, ram: map[string]int{}, added: map[string]time.Time{}}
 	rows, err := db.Query(ctx, `
 select h.id::text, o.slug, h.idempotency_key, m.asset_tag, h.state, h.expires_at, h.extended_at,
        b.at, e.committed, coalesce(s.id::text, ''), s.ended_at
@@ -83,18 +84,21 @@ select m.asset_tag, e.at, pg_xact_commit_timestamp(e.xmin) from machine_events e
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("moves: %w", err)
 	}
-	rows, err = db.Query(ctx, "select asset_tag, cpu, ram_gb from machines order by asset_tag")
+	rows, err = db.Query(ctx, `
+select m.asset_tag, m.cpu, m.ram_gb, (select pg_xact_commit_timestamp(e.xmin) from machine_events e where e.machine_id = m.id and e.event = 'added')
+  from machines m order by m.asset_tag`)
 	if err != nil {
 		return nil, fmt.Errorf("machines: %w", err)
 	}
 	for rows.Next() {
 		var tag, cpu string
 		var ram int
-		if err := rows.Scan(&tag, &cpu, &ram); err != nil {
+		var added time.Time
+		if err := rows.Scan(&tag, &cpu, &ram, &added); err != nil {
 			return nil, fmt.Errorf("machines: %w", err)
 		}
 		f.tags = append(f.tags, tag)
-		f.cpu[tag], f.ram[tag] = cpu, ram
+		f.cpu[tag], f.ram[tag], f.added[tag] = cpu, ram, added
 	}
 	return f, rows.Err()
 }

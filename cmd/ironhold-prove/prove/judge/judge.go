@@ -233,6 +233,9 @@ const margin = 500 * time.Millisecond
 
 func (j *judge) spans() map[string][]span {
 	out := map[string][]span{}
+	for tag, t := range j.added {
+		out[tag] = append(out[tag], span{to: j.visible(t)}) // not there before
+	}
 	for _, h := range j.holds {
 		s := span{from: h.Began, to: h.Expires, org: h.Org}
 		switch {

@@ -54,6 +54,10 @@ func TestLiesAreFound(t *testing.T) {
 			return append(e, refused(1, 2, "someone-was-faster"))
 		}, "free all the time"},
 		{"a reason that there is not", func(_ *facts, e []*record.Entry) []*record.Entry { return append(e, refused(12, 13, "limit-reached")) }, "for no reason"},
+		{"refused before it was there", func(f *facts, e []*record.Entry) []*record.Entry {
+			f.added = map[string]time.Time{"m-1": at(3)}
+			return append(e, refused(1, 2, "none-left"))
+		}, ""},
 		{"a fault", func(_ *facts, e []*record.Entry) []*record.Entry {
 			return append(e, &record.Entry{Op: record.Look, Status: 500, Problem: "internal"})
 		}, "a fault was answered"},
