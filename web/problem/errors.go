@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,7 +68,8 @@ func From(err error) *Problem {
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return New(TooLarge, fmt.Sprintf("The body is larger than the %d bytes that this address takes.", e.Limit))
 	}
-	if pg.Busy(err) {
+	// Cancelled is what a client that went away leaves, or the end of the process: no fault of either.
+	if pg.Busy(err) || errors.Is(err, context.Canceled) {
 		p := busy()
 		p.cause = err
 		return p

@@ -304,11 +304,12 @@ func (r *run) resolve(ctx context.Context) error {
 		orgs[slug] = i
 	}
 	n := 0
-	for _, k := range keys {
-		if k.ok || !k.un {
+	for name, k := range keys {
+		if k.ok || !k.un || r.resolved[name] {
 			continue
 		}
 		n++
+		r.resolved[name] = true
 		a := r.town.NewActor(k.e.Phase, k.e.Actor)
 		e := a.Order(ctx, people.Plan{Org: orgs[k.e.Org], Ask: k.e.Ask, Key: k.e.Key, Patience: 20 * time.Second})
 		if ctx.Err() != nil {

@@ -95,6 +95,8 @@ type run struct {
 	low    time.Duration // the database's clock minus ours lies between these
 	high   time.Duration
 	times  hygiene
+	// resolved are the orders whose open answer was followed up.
+	resolved map[string]bool
 }
 
 func (r *run) say(format string, args ...any) {
@@ -120,7 +122,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // flushed below
-	r := &run{Options: o, report: report, low: -time.Hour, high: time.Hour}
+	r := &run{Options: o, report: report, low: -time.Hour, high: time.Hour, resolved: map[string]bool{}}
 	r.say("building, starting PostgreSQL")
 	w, err := world.New(ctx, world.Options{Orgs: 64, WrongClock: o.Faults.WrongClock > 0, OwnDisk: o.OwnDisk, DiskMB: 3000})
 	if err != nil {
