@@ -100,20 +100,17 @@ func (y yours) mark(o *Offer) {
 // Offers lists the classes that fit, with their counts. A class whose machines are all retired is
 // left out.
 func (a *Allocator) Offers(ctx context.Context, q OfferQuery) (Offers, error) {
-	var (
-		gs   []group
-		cat  *catalogue
-		mine yours
-		out  Offers
-	)
+	l := &fleetLook{said: map[string]surveyed{}}
+	var mine yours
+	began := time.Now() //nolint:forbidigo // the age of a copy in this process
 	err := a.reading(ctx, func(tx pgx.Tx) (err error) {
-		if err := tx.QueryRow(ctx, "select clock_timestamp()").Scan(&out.AsOf); err != nil {
+		if err := tx.QueryRow(ctx, "select clock_timestamp()").Scan(&l.asOf); err != nil {
 			return fmt.Errorf("offers: %w", err)
 		}
-		if gs, err = a.groups(ctx, tx, uuid.Nil, ""); err != nil {
+		if l.groups, err = a.groups(ctx, tx, uuid.Nil, ""); err != nil {
 			return err
 		}
-		if cat, err = a.current(ctx, tx); err != nil {
+		if l.cat, err = a.current(ctx, tx); err != nil {
 			return err
 		}
 		mine, err = a.yours(ctx, tx, q.Org)
@@ -122,7 +119,29 @@ func (a *Allocator) Offers(ctx context.Context, q OfferQuery) (Offers, error) {
 	if err != nil {
 		return Offers{}, err
 	}
-	out.Items = fold(&q.Request, gs, cat)
+	a.lastLook.Store(&datedLook{l, began})
+	return l.offers(q, mine), nil
+}
+
+// datedLook is a look with when it began by this process's monotonic clock.
+type datedLook struct {
+	*fleetLook
+	began time.Time
+}
+
+// LastOffers is what the last Offers of this process read, for when the database is away, with its
+// age; false when nothing was read yet. It marks nothing as an organisation's own, and it is never
+// the reason for a refusal.
+func (a *Allocator) LastOffers(q OfferQuery) (list Offers, age time.Duration, ok bool) {
+	l := a.lastLook.Load()
+	if l == nil {
+		return Offers{}, 0, false
+	}
+	return l.offers(q, nil), time.Since(l.began), true //nolint:forbidigo // see Offers
+}
+
+func (l *fleetLook) offers(q OfferQuery, mine yours) Offers {
+	out := Offers{Items: fold(&q.Request, l.groups, l.cat), AsOf: l.asOf}
 	for i := range out.Items {
 		mine.mark(&out.Items[i])
 	}
@@ -133,7 +152,7 @@ func (a *Allocator) Offers(ctx context.Context, q OfferQuery) (Offers, error) {
 	slices.SortFunc(out.Items, func(x, y Offer) int {
 		return cmp.Or(order(&x, &y), sorts["price"](&x, &y), cmp.Compare(x.Class.ID, y.Class.ID))
 	})
-	return out, nil
+	return out
 }
 
 // fold adds the groups of each fitting class up.

@@ -37,13 +37,14 @@ const firstLook = 4
 
 // Allocator decides orders. It is safe for concurrent use.
 type Allocator struct {
-	db      pg.DB
-	opt     Options
-	turns   *turns
-	looks   *sharedLooks
-	classes atomic.Pointer[catalogue]
-	log     *attemptLog
-	clock   serverClock
+	db       pg.DB
+	opt      Options
+	turns    *turns
+	looks    *sharedLooks
+	lastLook atomic.Pointer[datedLook]
+	classes  atomic.Pointer[catalogue]
+	log      *attemptLog
+	clock    serverClock
 }
 
 // New makes an Allocator over a pool, or over a transaction in tests. Close it.

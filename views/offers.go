@@ -22,11 +22,12 @@ type OffersPage struct {
 	Filtered bool
 	NearMiss []NearMiss
 	Off      *RolloutRefusal
-	OrderURL string   // order with the same constraints
-	CSV      string   // the same rows as a file
-	Here     string   // this list
-	Compared []Hidden // ticked to be compared, but not on this page
-	Stale    bool     // the counts are from memory: the database is away
+	OrderURL string        // order with the same constraints
+	CSV      string        // the same rows as a file
+	Here     string        // this list
+	Compared []Hidden      // ticked to be compared, but not on this page
+	Stale    bool          // the counts are from memory: the database is away
+	Age      time.Duration // how old they are then
 }
 
 // Offer is one group, or one machine that has no equal.

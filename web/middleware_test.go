@@ -251,6 +251,26 @@ func TestHealthAndReadiness(t *testing.T) {
 // With the database away the process answers, and says that trying again is worth while.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
+	s, away := siteThatLosesItsDatabase(t)
+	s.do(customer, "GET", "/api/v1/holds", nil).want(200)
+	away(true)
+	s.do(stranger, "GET", "/healthz", nil).want(200)
+	if a := s.do(stranger, "GET", "/readyz", nil).want(503); a.text("database") != "unreachable" {
+		t.Errorf("away: %s", a.body)
+	}
+	for _, path := range []string{"/api/v1/holds", "/api/v1/offers"} {
+		if a := s.do(customer, "GET", path, nil).problem(503, "busy"); a.header.Get("Retry-After") == "" {
+			t.Errorf("%s: no Retry-After", path)
+		}
+	}
+	s.order(customer, "{}").problem(503, "busy")
+	away(false)
+	s.do(customer, "GET", "/api/v1/holds", nil).want(200)
+}
+
+// siteThatLosesItsDatabase is a site with a switch.
+func siteThatLosesItsDatabase(t *testing.T) (*site, func(away bool)) {
+	t.Helper()
 	owner := pgtest.DB(t)
 	cfg := fixture.App(t, owner, 5).Config()
 	var away atomic.Bool
@@ -266,22 +286,10 @@ func TestDatabaseAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(app.Close)
-	s := newSiteOn(t, owner, app)
-	s.do(customer, "GET", "/api/v1/holds", nil).want(200)
-	away.Store(true)
-	app.Reset()
-	s.do(stranger, "GET", "/healthz", nil).want(200)
-	if a := s.do(stranger, "GET", "/readyz", nil).want(503); a.text("database") != "unreachable" {
-		t.Errorf("away: %s", a.body)
+	return newSiteOn(t, owner, app), func(gone bool) {
+		away.Store(gone)
+		app.Reset()
 	}
-	for _, path := range []string{"/api/v1/holds", "/api/v1/offers"} {
-		if a := s.do(customer, "GET", path, nil).problem(503, "busy"); a.header.Get("Retry-After") == "" {
-			t.Errorf("%s: no Retry-After", path)
-		}
-	}
-	s.order(customer, "{}").problem(503, "busy")
-	away.Store(false)
-	s.do(customer, "GET", "/api/v1/holds", nil).want(200)
 }
 
 func TestRoutesAreDecided(t *testing.T) {

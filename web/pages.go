@@ -24,6 +24,7 @@ import (
 type pages struct {
 	sessions *scs.SessionManager
 	streams  streams
+	known    known
 
 	// What the forms offer to choose from changes rarely; see choices.
 	mu      sync.Mutex
@@ -72,8 +73,8 @@ func (s *server) dress(r *http.Request, path string) context.Context {
 	ctx = i18n.With(ctx, s.locale(r))
 	if info.Known {
 		sh.Person = personOf(info.Actor)
-		sh.Waits = s.waits(ctx, info.Actor)
 		if hasSession(ctx) {
+			sh.Waits = s.waits(ctx, info.Actor)
 			if key := s.pages.sessions.PopString(ctx, noticeKey); key != "" {
 				sh.Notice = i18n.T(ctx, key)
 			}

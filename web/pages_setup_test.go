@@ -194,6 +194,14 @@ func (p page) says(words string) page {
 	return p
 }
 
+func (p page) lacks(words string) page {
+	p.t.Helper()
+	if strings.Contains(p.outline(), words) {
+		p.t.Errorf("%s says %q", p.what, words)
+	}
+	return p
+}
+
 // links are the addresses that the page's main part leads to.
 func (p page) links() (out []string) {
 	for _, a := range findIn(p.find("main")[0], "a") {

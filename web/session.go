@@ -37,7 +37,11 @@ func (s *server) newSessions() *scs.SessionManager {
 	m.Cookie.HttpOnly = true
 	m.Cookie.SameSite = http.SameSiteLaxMode
 	m.Cookie.Secure = s.Secure
-	m.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) { s.fail(w, r, false, err) }
+	m.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) {
+		if !s.offersFromMemory(w, r, err) {
+			s.fail(w, r, false, err)
+		}
+	}
 	return m
 }
 
@@ -84,7 +88,10 @@ func (s *server) sessionActor(r *http.Request, passive bool) (accounts.Actor, bo
 		return accounts.Actor{}, false, err
 	case !ok && m.Exists(ctx, accounts.SessionUserKey):
 		return accounts.Actor{}, false, m.Destroy(ctx)
-	case !ok || passive:
+	case ok:
+		s.pages.known.remember(s.cookie(r, "session"), actor)
+	}
+	if !ok || passive {
 		return actor, ok, nil
 	}
 	if now := time.Now(); now.Sub(s.lastSeen(ctx)) > seenEvery { //nolint:forbidigo // see currentActor

@@ -34,7 +34,7 @@ func customer() []Page {
 	empty, wrong, stale := offers, offers, offers
 	empty.Items, empty.Total, empty.Filtered, empty.NearMiss = nil, 0, true, misses()
 	wrong.Faults, wrong.Form.Faults, wrong.Filtered = faults(), faults(), true
-	stale.Stale, stale.Off = true, off
+	stale.Stale, stale.Age, stale.Off = true, 4*time.Minute, off
 	match := views.Match{Eligible: 3, Considered: 200, AsOf: now, Best: []views.Offer{offer(3, 0, 4)}}
 	none := views.Match{Considered: 1173, AsOf: now, NearMisses: misses(), Reasons: reasons(), NextFreeAt: atp(9)}
 	orgs := form()

@@ -181,5 +181,12 @@ func init() {
 			v.Go("/holds")
 			v.allow("/events") // the stream of news is away too
 		}},
+		{name: "offers-from-memory", who: customer, show: func(v *visit) {
+			v.Go("/offers")
+			v.away()
+			v.allow("/events")
+			v.Go("/offers")
+			v.Says("cannot be read at the moment")
+		}},
 	}...)
 }
