@@ -121,7 +121,7 @@ func (s state) check(v *visit) {
 		twice: [...document.querySelectorAll("[id]")].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i).join(" "),
 		help: String(!!document.querySelector('footer a[href="/help"]')), skip: document.querySelector("body > a")?.getAttribute("href") ?? "",
 		primary: String([...document.querySelectorAll("main .button-primary")].filter(e => e.checkVisibility()).length),
-		untold: ([...document.querySelectorAll("code")].reduce((text, e) => text.replaceAll(e.innerText, ""), document.body.innerText).match(/\b[a-z_]+\.[a-z_]+\.[a-z_.]+\b|\{[a-z]+\}|%!|<nil>|undefined|NaN/) || [""])[0],
+		untold: ([...document.querySelectorAll("code")].map(e => e.innerText).sort((a, b) => b.length - a.length).reduce((text, code) => text.replaceAll(code, ""), document.body.innerText).match(/\b[a-z_]+\.[a-z_]+\.[a-z_.]+\b|\{[a-z]+\}|%!|<nil>|undefined|NaN/) || [""])[0],
 		empty: [...document.querySelectorAll("main a, main button, main h1, main h2, main h3, main dt, main dd, main td")]
 			.filter(e => e.checkVisibility() && !e.classList.contains("cell-action") && !e.textContent.trim()).map(e => e.outerHTML.slice(0, 80)).join(" "),
 	})`)
