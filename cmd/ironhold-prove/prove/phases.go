@@ -226,7 +226,7 @@ func (r *run) near(ctx context.Context) (string, error) {
 		org := i % len(r.world.Orgs)
 		aim := time.Duration(rand.New(rand.NewPCG(r.Seed, uint64(2)<<40+uint64(i))).Int64N(int64(2*deadlineWindow))) - deadlineWindow //nolint:gosec // replayed
 		a := r.town.NewActor("deadline", i)
-		for attempt := 0; ctx.Err() == nil && attempt < 10; attempt++ {
+		for attempt := 0; ctx.Err() == nil && attempt < r.Attempts; attempt++ {
 			e := a.Order(ctx, r.simple("near-"+strconv.Itoa(attempt), i, org, record.Ask{CPU: nearCPU}))
 			if !e.OK() {
 				continue

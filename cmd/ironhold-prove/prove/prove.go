@@ -40,6 +40,7 @@ type Options struct {
 	Rounds     int // of the last machine
 	Contenders int // in each
 	Deadlines  int // conversions near their deadline
+	Attempts   int // to send one of them in time, on a busy machine
 	Parallel   int // requests at once in the rush and near deadlines
 	Faults     fault.Plan
 	OwnDisk    bool
@@ -50,7 +51,7 @@ type Options struct {
 // Full is the proof that is published.
 func Full() Options {
 	return Options{Actors: 48, Orders: 20_000, Machines: 1200, Buyers: 10_000, ForSale: 100, Rounds: 1000, Contenders: 32,
-		Deadlines: 2000, Parallel: 96, OwnDisk: true, Faults: fault.Plan{
+		Deadlines: 2000, Attempts: 10, Parallel: 96, OwnDisk: true, Faults: fault.Plan{
 			KillPostgres: 20, KillProcess: 12, TermProcess: 8, PausePostgres: 5, PauseProcess: 5, Cut: 8, Delay: 6, LoseCommit: 12,
 			ExhaustPool: 4, FullDisk: 3, WrongClock: 4, HoldRows: 4, PauseLeast: 3 * time.Second, PauseMost: 10 * time.Second, Quiet: 1500 * time.Millisecond,
 		}}
@@ -58,7 +59,7 @@ func Full() Options {
 
 // Short is the part that every test run can afford.
 func Short() Options {
-	return Options{Actors: 12, Orders: 250, Machines: 60, Buyers: 60, ForSale: 5, Rounds: 4, Contenders: 8, Deadlines: 20, Parallel: 16,
+	return Options{Actors: 12, Orders: 250, Machines: 60, Buyers: 60, ForSale: 5, Rounds: 4, Contenders: 8, Deadlines: 16, Attempts: 2, Parallel: 16,
 		Faults: fault.Plan{
 			KillPostgres: 1, KillProcess: 1, TermProcess: 1, PausePostgres: 1, Cut: 1, LoseCommit: 1, ExhaustPool: 1, HoldRows: 1,
 			PauseLeast: 300 * time.Millisecond, PauseMost: 800 * time.Millisecond, Quiet: 200 * time.Millisecond,

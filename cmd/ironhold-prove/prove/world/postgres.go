@@ -110,49 +110,54 @@ func (p *Postgres) current() *pgembed.Server {
 	return p.server
 }
 
-// pids are the server's process and its children.
-func (p *Postgres) pids() ([]int, error) {
-	b, err := os.ReadFile(filepath.Join(p.current().Dir(), "pgdata", "postmaster.pid"))
-	if err != nil {
-		return nil, err
+// pids are the server's process and its children: all that work in its data folder. Parents do not
+// tell: a child that was being made while its parent was killed belongs to nobody's list.
+func (p *Postgres) pids() []int {
+	data := filepath.Join(p.current().Dir(), "pgdata")
+	if real, err := filepath.EvalSymlinks(data); err == nil {
+		data = real
 	}
-	first, _, _ := strings.Cut(string(b), "\n")
-	main, err := strconv.Atoi(strings.TrimSpace(first))
-	if err != nil {
-		return nil, fmt.Errorf("postmaster.pid: %w", err)
-	}
-	all := []int{main}
-	list, _ := filepath.Glob("/proc/[0-9]*/stat")
+	var all []int
+	list, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, path := range list {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			continue // gone meanwhile
-		}
-		// pid (name) state parent; the name may hold anything but ends with the last bracket.
-		rest := string(b[strings.LastIndexByte(string(b), ')')+1:])
-		fields := strings.Fields(rest)
-		if len(fields) > 1 && fields[1] == strconv.Itoa(main) {
+		if at, err := os.Readlink(path); err == nil && at == data {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			all = append(all, pid)
 		}
 	}
-	return all, nil
+	return all
 }
 
-func (p *Postgres) signal(s syscall.Signal) error {
-	pids, err := p.pids()
-	if err != nil {
-		return err
+// signalAll signals until a look finds nobody new. Killed processes are waited for: the server does
+// not start while one of them still has its memory.
+func (p *Postgres) signalAll(ctx context.Context, s syscall.Signal) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	told := map[int]bool{}
+	for {
+		left, fresh := p.pids(), false
+		for _, pid := range left {
+			if !told[pid] {
+				told[pid], fresh = true, true
+				_ = syscall.Kill(pid, s)
+			}
+		}
+		if !fresh && (s != syscall.SIGKILL || len(left) == 0) {
+			break
+		}
+		if err := Sleep(ctx, 5*time.Millisecond); err != nil {
+			return fmt.Errorf("PostgreSQL still has processes after %s: %w", s, err)
+		}
 	}
-	for _, pid := range pids {
-		_ = syscall.Kill(pid, s)
+	if len(told) == 0 {
+		return errors.New("PostgreSQL has no process to signal")
 	}
 	return nil
 }
 
 // Kill ends the server and its children at once, and starts it again after the pause.
 func (p *Postgres) Kill(ctx context.Context, away time.Duration) error {
-	if err := p.signal(syscall.SIGKILL); err != nil {
+	if err := p.signalAll(ctx, syscall.SIGKILL); err != nil {
 		return err
 	}
 	old := p.current()
@@ -168,11 +173,11 @@ func (p *Postgres) Kill(ctx context.Context, away time.Duration) error {
 
 // Pause stops the server and its children for a while, sockets open.
 func (p *Postgres) Pause(ctx context.Context, d time.Duration) error {
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+	if err := p.signalAll(ctx, syscall.SIGSTOP); err != nil {
 		return err
 	}
 	err := Sleep(ctx, d)
-	return errors.Join(err, p.signal(syscall.SIGCONT))
+	return errors.Join(err, p.signalAll(context.WithoutCancel(ctx), syscall.SIGCONT))
 }
 
 // readLog looks for deadlocks in what is new of the server's log.
