@@ -75,7 +75,7 @@ func TestPurchaseRequests(t *testing.T) {
 	if again, err := s.desk.AddPurchase(ctx, by, site, big, nil, ""); err != nil || again != id {
 		t.Errorf("asked twice: %v, %v", again, err)
 	}
-	list, err := s.desk.Purchases(ctx, desk.Open)
+	list, _, err := s.desk.Purchases(ctx, desk.Open, uuid.Nil)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d, %v", len(list), err)
 	}
@@ -119,6 +119,34 @@ func TestPurchaseRequests(t *testing.T) {
 	}
 	if a, b := r.Sites[0], r.Sites[1]; a.Value != "" || a.Orders != 2 || b.Value != site || b.Orders != 1 {
 		t.Errorf("sites: %+v", r.Sites)
+	}
+}
+
+// All purchase requests can be reached, the newest first, each once.
+func TestPurchaseRequestsInPages(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	fixture.Exec(t, s.owner, `insert into purchase_requests (site_code, request, created_by, changed_by)
+		select (select min(site_code) from machines), jsonb_build_object('min_ram_gb', 1000 + i), 'x', 'x' from generate_series(1, 55) i`)
+	seen, after := map[uuid.UUID]bool{}, uuid.Nil
+	for pages := 1; ; pages++ {
+		list, more, err := s.desk.Purchases(t.Context(), desk.Open, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range list {
+			if seen[p.ID] {
+				t.Errorf("%s twice", p.ID)
+			}
+			seen[p.ID] = true
+		}
+		if !more {
+			if pages != 3 || len(seen) != 55 {
+				t.Errorf("%d on %d pages", len(seen), pages)
+			}
+			return
+		}
+		after = list[len(list)-1].ID
 	}
 }
 

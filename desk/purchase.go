@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"ironhold/allocator"
 	"ironhold/migrations/pg"
@@ -44,15 +45,15 @@ type Purchase struct {
 const selectPurchases = `select id, site_code, request, attempt_id, state, note, created_at, created_by, changed_at, changed_by
 	from purchase_requests`
 
-// maxPurchases bounds the list, the newest count.
-const maxPurchases = 25
+// PurchasePage is how many purchase requests one answer has at most.
+const PurchasePage = 25
 
 // Purchases lists the requests of a state, all for "", newest first, each with how many refused
 // orders it would have served.
-func (d *Desk) Purchases(ctx context.Context, state string) ([]Purchase, error) {
-	var list []Purchase
-	err := d.read(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, selectPurchases+" where $1 = '' or state = $1 order by id desc limit $2", state, maxPurchases)
+func (d *Desk) Purchases(ctx context.Context, state string, after uuid.UUID) (list []Purchase, more bool, err error) {
+	err = d.read(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, selectPurchases+" where ($1 = '' or state = $1) and ($2::uuid is null or id < $2) order by id desc limit $3",
+			state, pgtype.UUID{Bytes: after, Valid: after != uuid.Nil}, PurchasePage+1)
 		if err != nil {
 			return fmt.Errorf("purchase requests: %w", err)
 		}
@@ -63,20 +64,23 @@ func (d *Desk) Purchases(ctx context.Context, state string) ([]Purchase, error) 
 		return nil
 	})
 	if err != nil || len(list) == 0 {
-		return list, err
+		return nil, false, err
+	}
+	if more = len(list) > PurchasePage; more {
+		list = list[:PurchasePage]
 	}
 	refused, err := d.allocator.Refused(ctx, DemandWindow)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for i := range list {
 		p := &list[i]
 		if err := json.Unmarshal(p.Raw, &p.Request); err != nil {
-			return nil, fmt.Errorf("purchase request %s: %w", p.ID, err)
+			return nil, false, fmt.Errorf("purchase request %s: %w", p.ID, err)
 		}
 		p.Orders = served(p.Request, p.SiteCode, refused)
 	}
-	return list, nil
+	return list, more, nil
 }
 
 // served counts the refused orders that a machine bought for the request would have served.

@@ -8,16 +8,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// BoardRow counts the machines of a site, each once:
-// Held + InService + Free + the sum of OutOfSale = Total.
+// BoardRow counts the machines of a site. Each number is counted by itself, from the rows that it is
+// about, so that Held + InService + Free + Out() = Total is a check and no tautology: a machine with
+// two occupants makes the sum larger than the total.
 type BoardRow struct {
 	Site      Site           // zero in the sum of all sites
-	Held      int            // has a live hold, whatever the status
-	InService int            // has an active service
+	Held      int            // live holds, whatever the machine's status
+	InService int            // active services
 	Free      int            // ready, neither of both
 	OutOfSale map[Status]int // the rest, by status; only statuses that occur
-	Total     int
+	Total     int            // machines
 }
+
+// Adds reports whether the sum is the total.
+func (b BoardRow) Adds() bool { return b.Held+b.InService+b.Free+b.Out() == b.Total }
 
 // Out is the number of machines out of sale.
 func (b BoardRow) Out() int {
@@ -35,6 +39,22 @@ type Board struct {
 	All   BoardRow
 }
 
+// stock is the query of the counts, one row per key, group and status, by a column of machines.
+func stock(key string) string {
+	return fmt.Sprintf(`
+		with live as (select machine_id from holds where state = 'held' and expires_at > statement_timestamp()),
+		     active as (select machine_id from services where ended_at is null)
+		select m.%[1]s as key, 'total' as grp, '' as status, count(*) as n from machines m group by 1
+		union all
+		select m.%[1]s, 'held', '', count(*) from live join machines m on m.id = live.machine_id group by 1
+		union all
+		select m.%[1]s, 'in_service', '', count(*) from active join machines m on m.id = active.machine_id group by 1
+		union all
+		select m.%[1]s, case m.status when 'ready' then 'free' else 'out' end, m.status, count(*) from machines m
+		where not exists (select from live where machine_id = m.id) and not exists (select from active where machine_id = m.id)
+		group by m.%[1]s, m.status`, key)
+}
+
 // Board counts the fleet in one statement, so that the sums agree.
 func (r *Registry) Board(ctx context.Context) (Board, error) {
 	type count struct {
@@ -49,18 +69,7 @@ func (r *Registry) Board(ctx context.Context) (Board, error) {
 		rows, err := tx.Query(ctx, `
 			select statement_timestamp() as as_of, t.code, t.name, t.country, t.time_zone,
 				coalesce(c.grp, '') as grp, coalesce(c.status, '') as status, coalesce(c.n, 0)::int as n
-			from sites t left join (
-				select m.site_code, m.status, count(*) as n,
-					case when h.machine_id is not null then 'held'
-					     when s.machine_id is not null then 'in_service'
-					     when m.status = 'ready' then 'free'
-					     else 'out' end as grp
-				from machines m
-				left join (select machine_id from holds
-				           where state = 'held' and expires_at > statement_timestamp()) h on h.machine_id = m.id
-				left join (select machine_id from services where ended_at is null) s on s.machine_id = m.id
-				group by m.site_code, m.status, 4
-			) c on c.site_code = t.code
+			from sites t left join (`+stock("site_code")+`) c on c.key = t.code
 			order by t.code`)
 		if err != nil {
 			return err
@@ -93,6 +102,7 @@ func (b *BoardRow) add(group string, status Status, n int) {
 		b.Free += n
 	case "out":
 		b.OutOfSale[status] += n
+	case "total":
+		b.Total += n
 	}
-	b.Total += n
 }

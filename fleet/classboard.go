@@ -17,9 +17,10 @@ type ClassRow struct {
 // maxClasses bounds the classes of one answer, so that a page stays small; an auction fleet has nearly one per machine.
 const maxClasses = 60
 
-// ClassBoard counts the fleet by class, the largest first, at one site or everywhere. more is
-// whether there are further classes than are returned.
-func (r *Registry) ClassBoard(ctx context.Context, site string) (list []ClassRow, more bool, err error) {
+// ClassBoard counts the fleet by class, the largest first, at one site or everywhere; page counts
+// from 0. more is whether there are further classes than are returned. The order may shift between
+// two pages when machines come or go: whoever needs all reads the list of machines.
+func (r *Registry) ClassBoard(ctx context.Context, site string, page int) (list []ClassRow, more bool, err error) {
 	type count struct {
 		ClassID int `db:"class_id"`
 		Spec
@@ -31,22 +32,15 @@ func (r *Registry) ClassBoard(ctx context.Context, site string) (list []ClassRow
 	err = r.read(ctx, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
 			with c as materialized (
-				select m.class_id, m.status, count(*)::int as n,
-					case when h.machine_id is not null then 'held'
-					     when s.machine_id is not null then 'in_service'
-					     when m.status = 'ready' then 'free'
-					     else 'out' end as grp
-				from machines m
-				left join (select machine_id from holds
-				           where state = 'held' and expires_at > statement_timestamp()) h on h.machine_id = m.id
-				left join (select machine_id from services where ended_at is null) s on s.machine_id = m.id
-				where $1 = '' or m.site_code = $1
-				group by m.class_id, m.status, 4
-			), top as (select class_id, sum(n) as total from c group by class_id order by total desc, class_id limit $2)
+				select s.key as class_id, s.grp, s.status, s.n::int as n from (`+stock("class_id")+`) s
+				join machine_classes k on k.id = s.key where $1 = '' or k.site_code = $1
+			), top as (
+				select class_id, n as total from c where grp = 'total' order by total desc, class_id limit $2 offset $3
+			)
 			select c.class_id, k.site_code, k.vendor, k.model, k.cpu, k.cpu_count, k.cores, k.threads, k.ram_gb, k.ecc, k.nvme_gb, k.ssd_gb,
 				k.hdd_gb, k.drives, k.gpu, k.nic_mbps, k.features, k.price_month_minor, k.setup_minor, k.currency, c.grp, c.status, c.n
 			from top join c using (class_id) join machine_classes k on k.id = c.class_id
-			order by top.total desc, c.class_id`, site, maxClasses+1)
+			order by top.total desc, c.class_id`, site, maxClasses+1, max(page, 0)*maxClasses)
 		if err != nil {
 			return err
 		}

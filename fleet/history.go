@@ -26,14 +26,20 @@ const maxEvents = 500
 
 // Events returns the history of a machine, newest first, at most the last 500 entries; *NotFound
 // for an unknown machine.
-func (r *Registry) Events(ctx context.Context, tag string) (list []Event, err error) {
+func (r *Registry) Events(ctx context.Context, tag string) ([]Event, error) {
+	return r.EventsAfter(ctx, tag, 0, maxEvents)
+}
+
+// EventsAfter is Events without the newest skip entries, at most limit of them. Entries are never
+// taken away, so going on by their number shows none twice but those that moved on meanwhile.
+func (r *Registry) EventsAfter(ctx context.Context, tag string, skip, limit int) (list []Event, err error) {
 	err = r.read(ctx, func(tx pgx.Tx) error {
 		m, err := machineByTag(ctx, tx, tag, "")
 		if err != nil {
 			return err
 		}
 		rows, err := tx.Query(ctx, `select at, event, reason, actor, request_id, before, after
-			from machine_events where machine_id = $1 order by at desc limit $2`, m.ID, maxEvents)
+			from machine_events where machine_id = $1 order by at desc, event offset $2 limit $3`, m.ID, max(skip, 0), limit)
 		if err != nil {
 			return fmt.Errorf("history of machine %s: %w", tag, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"ironhold/migrations/pg"
@@ -47,34 +46,6 @@ func LegalMoves(s Status) []Status {
 	case Retired:
 	}
 	return nil
-}
-
-// facts are what else the database asks before a move.
-type facts struct {
-	Active  bool `db:"active"`  // has an active service
-	Held    bool `db:"held"`    // has a live hold
-	Unwiped bool `db:"unwiped"` // no wipe since the end of the last service
-}
-
-// whyNot names the fact that forbids a move, or "".
-func (f facts) whyNot(to Status) string {
-	switch {
-	case to == InService && !f.Active:
-		return "it comes into service by a sale, not by hand"
-	case (to == Cleaning || to == Ready) && f.Active:
-		return "it is in service: end the service first"
-	case to == Retired && f.Active:
-		return "it is in service: end the service first"
-	case to == Retired && f.Held:
-		return "it is held: cancel the hold or wait for its deadline"
-	case to == Ready && f.Unwiped:
-		return "it was not wiped since its last service ended: record the wipe"
-	}
-	return ""
-}
-
-func (f facts) possible(from Status) []Status {
-	return slices.DeleteFunc(LegalMoves(from), func(to Status) bool { return f.whyNot(to) != "" })
 }
 
 // SetStatus moves a machine on in its life. The reason is required. A move that is not possible
@@ -123,22 +94,6 @@ func setStatus(ctx context.Context, tx pgx.Tx, tag string, to Status, reason str
 	return machineByTag(ctx, tx, tag, "")
 }
 
-func readFacts(ctx context.Context, tx pgx.Tx, machine uuid.UUID) (facts, error) {
-	rows, err := tx.Query(ctx, `select
-		coalesce(bool_or(s.id is not null and s.ended_at is null), false) as active,
-		exists (select from holds where machine_id = m.id and state = 'held' and expires_at > clock_timestamp()) as held,
-		coalesce(max(s.ended_at) > coalesce(m.wiped_at, '-infinity'), false) as unwiped
-		from machines m left join services s on s.machine_id = m.id where m.id = $1 group by m.id`, machine)
-	if err != nil {
-		return facts{}, fmt.Errorf("occupancy of a machine: %w", err)
-	}
-	f, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[facts])
-	if err != nil {
-		return facts{}, fmt.Errorf("occupancy of a machine: %w", err)
-	}
-	return f, nil
-}
-
 // refusal says why the database refused a move, by the constraint's name, or "" when the error is
 // of another kind.
 func refusal(err error, f facts, from, to Status) string {
@@ -180,7 +135,7 @@ func (r *Registry) Wiped(ctx context.Context, by pg.By, tag, reason string) (m M
 		if err != nil {
 			return err
 		}
-		if f.Active {
+		if f.barsWipe() != "" {
 			return &IllegalMove{
 				Tag: tag, From: m.Status, To: m.Status, Legal: f.possible(m.Status),
 				Why: "a wipe cannot be recorded while it is in service: end the service first",

@@ -81,9 +81,9 @@ type ImportNotice struct {
 
 // ClassesPage is the stock by class.
 type ClassesPage struct {
-	Sites []Option
-	Items []BoardRow
-	More  bool
+	Sites       []Option
+	Items       []BoardRow
+	First, Next string
 }
 
 func (m ClassesPage) wrong() bool {

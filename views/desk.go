@@ -142,8 +142,9 @@ type AskOnePage struct {
 
 // PurchasesPage lists purchase requests.
 type PurchasesPage struct {
-	State string
-	Items []PurchaseRow
+	State       string
+	Items       []PurchaseRow
+	First, Next string
 }
 
 // PurchaseRow is one purchase request.

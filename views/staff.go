@@ -49,11 +49,29 @@ type MachinePage struct {
 	WipedAt                    *time.Time
 	Occupant                   *Occupant
 	Events                     []Event
-	Legal                      []string // statuses that an operator may set
+	Moves                      []Move // statuses that may follow
+	WipeBar                    string // what forbids recording a wipe
 	CanWrite                   bool
 	Faults                     []Fault
 	Reason                     string
+	First, Next                string // pages of the history
 }
+
+// Move is a status that a person may set, or what forbids it now.
+type Move struct{ To, Bar string }
+
+// refused are the moves that something stands in the way of.
+func (m MachinePage) refused() (list []Move) {
+	for _, move := range m.Moves {
+		if move.Bar != "" {
+			list = append(list, move)
+		}
+	}
+	return list
+}
+
+// movable is whether there is anything to do.
+func (m MachinePage) movable() bool { return m.WipeBar == "" || len(m.refused()) < len(m.Moves) }
 
 // Occupant is who has the machine now.
 type Occupant struct {

@@ -195,7 +195,10 @@ func TestStaffPages(t *testing.T) {
 	sam.get("/desk/attempts/x").outcome(404, "not-found")
 	sam.get(held).outcome(200, "held").says("For acme")
 	olga.get("/fleet").want(200).says("EQ-1")
-	machine := olga.get("/fleet/machines/EQ-1").want(200).says("On hold for acme")
+	machine := olga.get("/fleet/machines/EQ-1").want(200).says("On hold for acme").says("Cancel the hold or wait for its deadline")
+	if strings.Contains(machine.raw, `value="retired"`) {
+		t.Error("a machine on hold is offered to be retired")
+	}
 	olga.submit(machine, "/status", "status", "maintenance", "reason", "").want(422).says("Please fill this in")
 	olga.follow(olga.submit(machine, "/status", "status", "maintenance", "reason", "fan")).want(200).says("fan").says("by Olga")
 	olga.post("/fleet/machines/EQ-1/status", "status", "retired", "reason", "x").outcome(409, "illegal-move")

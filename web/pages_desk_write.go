@@ -55,7 +55,8 @@ func (s *server) purchases(w http.ResponseWriter, r *http.Request) error {
 	if m.State != desk.Open && m.State != desk.Ordered && m.State != desk.Declined {
 		m.State = ""
 	}
-	list, err := s.Desk.Purchases(ctx, m.State)
+	after, _ := uuid.Parse(r.URL.Query().Get("after")) // anything else is the first page
+	list, more, err := s.Desk.Purchases(ctx, m.State, after)
 	if err != nil {
 		return err
 	}
@@ -77,6 +78,11 @@ func (s *server) purchases(w http.ResponseWriter, r *http.Request) error {
 		}
 		m.Items = append(m.Items, row)
 	}
+	var last uuid.UUID
+	if more {
+		last = list[len(list)-1].ID
+	}
+	m.First, m.Next = pageLinks("/desk/requests", "state", m.State, after != uuid.Nil, last)
 	return s.render(w, r, http.StatusOK, views.Purchases(m))
 }
 

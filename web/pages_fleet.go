@@ -3,9 +3,11 @@ package web
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"ironhold/accounts"
 	"ironhold/fleet"
@@ -86,14 +88,14 @@ func boardRow(b fleet.BoardRow) views.BoardRow {
 
 func (s *server) showMachine(w http.ResponseWriter, r *http.Request) error {
 	ctx := i18n.With(r.Context(), s.locale(r))
-	m, err := s.machineModel(ctx, request.PathValue(r, "tag"))
+	m, err := s.machineModel(ctx, request.PathValue(r, "tag"), pageOf(r))
 	if err != nil {
 		return err
 	}
 	return s.render(w, r, http.StatusOK, views.Machine(m))
 }
 
-func (s *server) machineModel(ctx context.Context, tag string) (m views.MachinePage, err error) {
+func (s *server) machineModel(ctx context.Context, tag string, page int) (m views.MachinePage, err error) {
 	actor := request.Actor(ctx)
 	f, err := s.Fleet.Machine(ctx, tag)
 	if err != nil {
@@ -103,7 +105,7 @@ func (s *server) machineModel(ctx context.Context, tag string) (m views.MachineP
 	if err != nil {
 		return m, err
 	}
-	events, err := s.Fleet.Events(ctx, tag)
+	events, err := s.Fleet.EventsAfter(ctx, tag, page*listRows, listRows+1)
 	if err != nil {
 		return m, err
 	}
@@ -120,10 +122,12 @@ func (s *server) machineModel(ctx context.Context, tag string) (m views.MachineP
 		StatusReason: f.StatusReason, StatusBy: who.of(ctx, f.StatusBy), StatusAt: f.StatusAt, WipedAt: f.WipedAt,
 		CanWrite: accounts.Can(actor.Role, accounts.FleetWrite),
 	}
-	for _, st := range fleet.LegalMoves(f.Status) {
-		if st != fleet.InService {
-			m.Legal = append(m.Legal, string(st))
+	if m.CanWrite {
+		moves, err := s.Fleet.Moves(ctx, tag)
+		if err != nil {
+			return m, err
 		}
+		m.Moves, m.WipeBar = movesOf(moves)
 	}
 	if occupant != nil {
 		m.Occupant = &views.Occupant{
@@ -133,7 +137,52 @@ func (s *server) machineModel(ctx context.Context, tag string) (m views.MachineP
 	for _, e := range events[:min(len(events), listRows)] {
 		m.Events = append(m.Events, views.Event{At: e.At, Event: e.Event, Actor: who.of(ctx, e.Actor), Details: e.Reason})
 	}
+	m.First, m.Next = numberedLinks(machineURL(tag), nil, page, len(events) > listRows)
 	return m, nil
+}
+
+// maxPages bounds how far a list that is numbered by pages goes.
+const maxPages = 10_000
+
+// pageOf is the number of the page in the address, from 0.
+func pageOf(r *http.Request) int {
+	n, err := strconv.Atoi(r.URL.Query().Get("page"))
+	if err != nil {
+		return 0
+	}
+	return min(max(n, 0), maxPages)
+}
+
+// numberedLinks lead to the first page and the next, where there are any.
+func numberedLinks(path string, q url.Values, page int, more bool) (first, next string) {
+	link := func(page int) string {
+		v := maps.Clone(q)
+		if page > 0 {
+			if v == nil {
+				v = url.Values{}
+			}
+			v.Set("page", strconv.Itoa(page))
+		}
+		if len(v) == 0 {
+			return path
+		}
+		return path + "?" + v.Encode()
+	}
+	if page > 0 {
+		first = link(0)
+	}
+	if more {
+		next = link(page + 1)
+	}
+	return first, next
+}
+
+// movesOf leaves out what a person never does, and says of the rest what stands in the way.
+func movesOf(moves fleet.Moves) (list []views.Move, wipe string) {
+	for _, move := range moves.To {
+		list = append(list, views.Move{To: string(move.To), Bar: string(move.Bar)})
+	}
+	return list, string(moves.Wipe)
 }
 
 // moveMachine sets a status or records a wipe.
@@ -151,7 +200,7 @@ func (s *server) moveMachine(w http.ResponseWriter, r *http.Request) error {
 		_, err = s.Fleet.SetStatus(ctx, request.By(ctx), tag, fleet.Status(f.Get("status")), reason)
 	}
 	if invalid, ok := errors.AsType[*fleet.Invalid](err); ok {
-		m, err := s.machineModel(ctx, tag)
+		m, err := s.machineModel(ctx, tag, 0)
 		if err != nil {
 			return err
 		}
@@ -184,11 +233,16 @@ func (s *server) classBoard(w http.ResponseWriter, r *http.Request) error {
 	if !slices.ContainsFunc(c.sites, func(st fleet.Site) bool { return st.Code == site }) {
 		site = ""
 	}
-	list, more, err := s.Fleet.ClassBoard(ctx, site)
+	list, more, err := s.Fleet.ClassBoard(ctx, site, pageOf(r))
 	if err != nil {
 		return err
 	}
-	m := views.ClassesPage{Sites: siteOptions(c, site), More: more}
+	q := url.Values{}
+	if site != "" {
+		q.Set("site", site)
+	}
+	m := views.ClassesPage{Sites: siteOptions(c, site)}
+	m.First, m.Next = numberedLinks("/fleet/classes", q, pageOf(r), more)
 	for _, row := range list {
 		b := boardRow(row.BoardRow)
 		b.Site, b.SiteName, b.Class = row.Spec.SiteCode, c.siteName(row.Spec.SiteCode), new(serverOf(row.Spec, "", c))

@@ -55,7 +55,7 @@ func deskPages(attempt views.AttemptPage, options []views.Option) []Page {
 		{"import", views.Import(views.ImportPage{MaxMB: 16, Faults: []views.Fault{{Field: "file", Label: "x", Message: "y"}}})},
 		{"import-preview", views.Import(views.ImportPage{MaxMB: 16, Name: text, Upload: id, Hash: "abc", Until: at(15), Report: report})},
 		{"import-done", views.Import(views.ImportPage{MaxMB: 16, Name: text, Done: true, Report: report})},
-		{"classes", views.Classes(views.ClassesPage{Sites: options[:1], Items: []views.BoardRow{class}, More: true})},
+		{"classes", views.Classes(views.ClassesPage{Sites: options[:1], Items: []views.BoardRow{class}, First: "/fleet/classes", Next: "/fleet/classes?page=2"})},
 		{"classes-empty", views.Classes(views.ClassesPage{})},
 		{"rollout-history", views.OrgRollout(views.OrgRolloutPage{Org: text, Setting: "on", Launch: "on", Reason: "org_off", Action: "/org/rollout", Flag: flag, History: changes})},
 		{"launch-history", views.Launch(views.LaunchPage{Launch: "on", Flag: &views.FlagState{State: "away", Provider: text}, History: changes})},

@@ -162,10 +162,12 @@ func staff() []Page {
 	machine := views.MachinePage{
 		Server: server("GOT-1001"), Room: "A", Serial: text, Status: "ready", StatusBy: text, StatusAt: now, WipedAt: atp(-100),
 		Occupant: &views.Occupant{Kind: "hold", ID: id, Org: text, Since: at(-20), Until: atp(-5), Overdue: true}, Events: events(),
-		Legal: []string{"maintenance", "retired"}, CanWrite: true,
+		Moves: []views.Move{{To: "maintenance"}, {To: "ready", Bar: "unwiped"}, {To: "retired", Bar: "held"}}, CanWrite: true,
 	}
 	rented, wrongMachine := machine, machine
 	rented.Occupant, rented.CanWrite, rented.WipedAt = &views.Occupant{Kind: "service", ID: id, Org: text, Since: now}, false, nil
+	let := rented
+	let.CanWrite, let.Moves, let.WipeBar = true, []views.Move{{To: "cleaning", Bar: "service"}, {To: "maintenance"}}, "service"
 	wrongMachine.Occupant, wrongMachine.Faults = nil, []views.Fault{{Field: "reason", Label: "Reason", Message: "x"}}
 	pages := []Page{
 		{"desk", views.Desk(views.DeskPage{Items: rows, Outcomes: options, Orgs: options, Sites: options, From: "2026-11-30T12:00", Filtered: true, CSV: "/desk/attempts.csv", First: "/desk", Next: "/desk?after=x"})},
@@ -177,6 +179,7 @@ func staff() []Page {
 		{"fleet-empty", views.Fleet(emptyFleet)},
 		{"machine", views.Machine(machine)},
 		{"machine-rented", views.Machine(rented)},
+		{"machine-rented-operator", views.Machine(let)},
 		{"machine-wrong", views.Machine(wrongMachine)},
 	}
 	pages = append(pages, deskPages(attempt, options)...)
