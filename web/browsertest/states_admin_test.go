@@ -1,5 +1,7 @@
 package browsertest
 
+import "ironhold/migrations/pg"
+
 // The pages of operators.
 func init() {
 	states = append(states, []state{
@@ -18,9 +20,22 @@ func init() {
 		{name: "admin-org-no-reason", who: operator, title: "Error", show: func(v *visit) { v.Post("/admin/orgs/acme/suspend", "do", "suspend", "reason", "") }},
 		{name: "admin-checks", who: operator, show: at("/admin/checks")},
 		{name: "fleet-import", who: operator, show: at("/fleet/import")},
+		{name: "fleet-import-preview", who: operator, show: func(v *visit) { v.Go("/fleet/import?upload=" + v.upload()) }},
+		{name: "german-import-preview", who: operator, show: func(v *visit) { v.german(); v.Go("/fleet/import?upload=" + v.upload()) }},
 		{name: "fleet-import-gone", who: operator, title: "Error", show: at("/fleet/import?upload=01890000-0000-7000-8000-000000000001")},
 		{name: "fleet-classes", who: operator, sample: true, show: at("/fleet/classes")},
 		{name: "german-desk", who: sales, show: func(v *visit) { v.german(); v.attempts(); v.attempt("none_left"); v.Go("/desk") }},
 		{name: "german-launch", who: operator, show: func(v *visit) { v.german(); v.Go("/admin/rollout") }},
 	}...)
+}
+
+// upload is a file with a new machine, one that is there, and a line that is refused.
+func (v *visit) upload() string {
+	v.t.Helper()
+	id, err := v.Fleet.KeepUpload(v.t.Context(), pg.By{Actor: "user:" + v.user.String()}, "march.csv", []byte("asset_tag,site,cpu,cores,ram_gb,price_month_eur\n"+
+		"NEW-1,GOT1,EPYC 7402P,24,128,199\nGOT-1,GOT1,EPYC 7402P,24,128,149\nNEW-2,NOWHERE,EPYC,many,64,99\n"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return id.String()
 }

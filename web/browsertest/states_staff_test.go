@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ironhold/allocator"
+	"ironhold/migrations/pgtest/fixture"
 )
 
 // Staff and administrators, and German words, which are longer.
@@ -28,6 +29,24 @@ func init() {
 		{name: "machine-held", who: operator, show: func(v *visit) { v.holdTag(v.rival, "GOT-1"); v.Go("/fleet/machines/GOT-1") }},
 		{name: "machine-maintenance", who: operator, show: at("/fleet/machines/OPO-3")},
 		{name: "machine-in-service", who: operator, show: func(v *visit) { v.rent(v.rival, "GOT-1"); v.Go("/fleet/machines/GOT-1") }},
+		{name: "machine-unwiped", who: operator, show: func(v *visit) {
+			v.end(v.rent(v.acme, "GOT-1"))
+			v.Go("/fleet/machines/GOT-1")
+		}},
+		{name: "machine-history", who: operator, show: func(v *visit) {
+			fixture.Exec(v.t, v.Owner, `insert into machine_events (at, machine_id, event, reason, actor, after)
+				select now() - i * interval '1 day', (select id from machines where asset_tag = 'GOT-1'), 'changed', 'Price list ' || i, 'test', '{}' from generate_series(1, 60) i`)
+			v.Go("/fleet/machines/GOT-1?page=1")
+		}},
+		{name: "fleet-sum-wrong", who: operator, title: "Fleet", show: func(v *visit) {
+			fixture.TwoOccupants(v.t, v.Owner, "GOT-1")
+			v.Go("/fleet")
+			v.Says("The parts do not add up to the total")
+		}},
+		{name: "fleet-alarm", who: operator, title: "Fleet", show: func(v *visit) {
+			fixture.Exec(v.t, v.Owner, "insert into invariant_states (name, violations, example) values ('one_occupant', 1, 'machine GOT-1: hold and service')")
+			v.Go("/fleet")
+		}},
 		{name: "org-rollout", who: orgAdmin, show: at("/org/rollout")},
 		{name: "org-rollout-off", who: orgAdmin, show: func(v *visit) { v.off(); v.Go("/org/rollout") }},
 		{name: "launch", who: operator, show: at("/admin/rollout")},
