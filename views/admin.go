@@ -44,9 +44,10 @@ type OrgPerson struct {
 
 // ChecksPage are the invariants.
 type ChecksPage struct {
-	AsOf     time.Time
-	Violated int
-	Items    []CheckRow
+	BehindProxy bool // requests come through a proxy that is not trusted
+	AsOf        time.Time
+	Violated    int
+	Items       []CheckRow
 }
 
 // CheckRow is one invariant.

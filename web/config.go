@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/go-chi/httprate"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -69,6 +70,8 @@ type server struct {
 	protect *http.CrossOriginProtection
 	routes  []route
 	pages   *pages // set by initPages
+
+	behindProxy atomic.Bool // a request said so, and no proxy is trusted
 }
 
 // ownOrigin makes the protection against other sites' forms. Our own public address is no other

@@ -52,6 +52,7 @@ func (s *server) accessLog(next http.Handler) http.Handler {
 			s.Logger.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
 		})
 		defer info.Log()
+		s.noteProxy(r)
 		next.ServeHTTP(ww, r)
 	})
 }

@@ -36,6 +36,16 @@ func (s *server) clientAddr(r *http.Request) netip.Addr {
 	return addr
 }
 
+// noteProxy warns once, when a request says that it came through a proxy and none is trusted: then
+// all people count as one network, and whoever guesses passwords locks out everybody. Anybody can
+// write the header, so it is a hint to the operator and changes nothing.
+func (s *server) noteProxy(r *http.Request) {
+	if len(s.TrustedProxies) == 0 && r.Header.Get("X-Forwarded-For") != "" && s.behindProxy.CompareAndSwap(false, true) {
+		s.Logger.WarnContext(r.Context(), "a request came with X-Forwarded-For, but TRUSTED_PROXIES is not set: behind a proxy all people count as one network",
+			"request_id", request.ID(r.Context()), "from", s.network(r))
+	}
+}
+
 func (s *server) trusted(addr netip.Addr) bool {
 	for _, p := range s.TrustedProxies {
 		if p.Contains(addr) {

@@ -186,6 +186,33 @@ func TestSignInIsThrottledByNetwork(t *testing.T) {
 	other.get("/account").says("From 203.0.113.10")
 }
 
+func TestUntrustedProxyIsTold(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		header  string
+		trusted []netip.Prefix
+		told    bool
+	}{
+		"a proxy that nobody trusts": {header: "203.0.113.9", told: true},
+		"no proxy":                   {},
+		"a proxy that is trusted":    {header: "203.0.113.9", trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, func(conf *Config) { conf.TrustedProxies = c.trusted })
+			olga := s.person("Olga", accounts.Operator, "")
+			olga.header.Set("X-Forwarded-For", c.header)
+			olga.get("/fleet").want(200)
+			page := olga.get("/admin/checks").want(200)
+			if c.told {
+				page.says("TRUSTED_PROXIES")
+			} else {
+				page.lacks("TRUSTED_PROXIES")
+			}
+		})
+	}
+}
+
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	s := &server{Config: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}}}

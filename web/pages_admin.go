@@ -206,7 +206,7 @@ func (s *server) checks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m := views.ChecksPage{}
+	m := views.ChecksPage{BehindProxy: s.behindProxy.Load()}
 	for _, c := range list {
 		if c.Violations > 0 {
 			m.Violated++

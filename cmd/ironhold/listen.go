@@ -7,9 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"ironhold/web/problem"
+	"ironhold/web/request"
 )
 
 // gate answers until the real handler is there: alive, but not ready.
@@ -30,6 +34,14 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.URL.Path == "/healthz" {
 		fmt.Fprintln(w, "alive")
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		p := problem.New(problem.Busy, "The server is starting: its database is not ready yet. Send the request again in a moment, with the same key if it has one.")
+		p.RetryAfter = 2 * time.Second
+		id := request.NewID()
+		w.Header().Set("X-Request-Id", id)
+		problem.Write(w, r, p, id)
 		return
 	}
 	w.Header().Set("Retry-After", "2")
