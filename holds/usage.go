@@ -2,6 +2,7 @@ package holds
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -29,4 +30,27 @@ select (select count(*) from holds where org_id = $1 and state = 'held' and expi
 		return err
 	})
 	return u, err
+}
+
+// UsageByOrg counts for every organisation; one that has nothing is not in the map.
+func (b *Book) UsageByOrg(ctx context.Context) (map[uuid.UUID]Usage, error) {
+	out := map[uuid.UUID]Usage{}
+	err := b.read(ctx, Scope{}, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `
+select org_id, sum(live)::int, sum(active)::int from (
+  select org_id, count(*) as live, 0 as active from holds where state = 'held' and expires_at > clock_timestamp() group by org_id
+  union all
+  select org_id, 0, count(*) from services where ended_at is null group by org_id) x group by org_id`)
+		if err != nil {
+			return fmt.Errorf("usage: %w", err)
+		}
+		var id uuid.UUID
+		var u Usage
+		_, err = pgx.ForEachRow(rows, []any{&id, &u.LiveHolds, &u.Services}, func() error {
+			out[id] = u
+			return nil
+		})
+		return err
+	})
+	return out, err
 }

@@ -30,4 +30,8 @@ func TestUsage(t *testing.T) {
 	if err != nil || u.LiveHolds != 1 || u.Services != 1 || u.Machines() != 2 {
 		t.Errorf("got %+v, %v", u, err)
 	}
+	all, err := book.UsageByOrg(t.Context())
+	if err != nil || all[acme] != u || all[rival].LiveHolds != 1 {
+		t.Errorf("by organisation: %+v, %v", all, err)
+	}
 }

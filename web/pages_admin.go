@@ -31,7 +31,7 @@ func (s *server) orgsPage(w http.ResponseWriter, r *http.Request, status int, m 
 	if err != nil {
 		return err
 	}
-	use, err := s.Holds.Use(ctx)
+	use, err := s.Holds.UsageByOrg(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,9 +42,9 @@ func (s *server) orgsPage(w http.ResponseWriter, r *http.Request, status int, m 
 	return s.renderAt(w, r, status, "/admin/orgs", views.Orgs(m))
 }
 
-func orgRow(o accounts.Org, u holds.Use) views.OrgRow {
+func orgRow(o accounts.Org, u holds.Usage) views.OrgRow {
 	return views.OrgRow{
-		Slug: o.Slug, Name: o.Name, MaxHolds: o.MaxHolds, MaxMachines: o.MaxMachines, Live: u.Live, Active: u.Active,
+		Slug: o.Slug, Name: o.Name, MaxHolds: o.MaxHolds, MaxMachines: o.MaxMachines, Live: u.LiveHolds, Active: u.Services,
 		Suspended: o.SuspendedAt != nil, Rollout: o.Rollout,
 	}
 }
@@ -113,7 +113,7 @@ func (s *server) staffOrgPage(w http.ResponseWriter, r *http.Request, status int
 	if err != nil {
 		return err
 	}
-	use, err := s.Holds.Use(ctx)
+	use, err := s.Holds.Usage(ctx, org.ID)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *server) staffOrgPage(w http.ResponseWriter, r *http.Request, status int
 		return err
 	}
 	m := views.StaffOrgPage{
-		OrgRow: orgRow(org, use[org.ID]), SuspendedAt: org.SuspendedAt, SuspendedBy: who.of(ctx, org.SuspendedBy), SuspendedReason: org.SuspendedReason,
+		OrgRow: orgRow(org, use), SuspendedAt: org.SuspendedAt, SuspendedBy: who.of(ctx, org.SuspendedBy), SuspendedReason: org.SuspendedReason,
 		Effective: st.Effective, Why: st.Reason, CanLimits: accounts.Can(actor.Role, accounts.SetLimits), CanSuspend: accounts.Can(actor.Role, accounts.SuspendOrg),
 		Faults: faults, FormHolds: strconv.Itoa(org.MaxHolds), FormMachines: strconv.Itoa(org.MaxMachines),
 	}

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -223,75 +221,6 @@ func (p *process) database(ctx context.Context) (*database, error) {
 	return embedded(server), nil
 }
 
-// schema migrates, or waits until somebody else has. A database that is away is waited for; what
-// waiting does not mend is an error.
-func (p *process) schema(ctx context.Context) error {
-	pause := time.Second
-	for {
-		err := p.schemaOnce(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		waiting, isOld := errors.AsType[*schemaOld](err)
-		if !isOld && !pg.Away(err) && !pg.Busy(err) {
-			return err
-		}
-		message := "the database is away, trying again"
-		if isOld {
-			message = waiting.Error()
-		}
-		p.log.Warn(message, "error", oneLine(describe(err)), "in", pause.String())
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, 10*time.Second)
-	}
-}
-
-// schemaOld says that nobody has migrated yet.
-type schemaOld struct{}
-
-func (*schemaOld) Error() string {
-	return "the schema is older than this program: waiting for ironhold migrate"
-}
-
-func (p *process) schemaOnce(ctx context.Context) error {
-	if p.options.migrate {
-		err := p.db.migrate(ctx)
-		if pg.Code(err) != codeNotPermitted {
-			return err
-		}
-		if err := p.schemaIsCurrent(ctx); err != nil {
-			return fmt.Errorf("this login may not migrate: set MIGRATE_DATABASE_URL to the owner's address: %w", err)
-		}
-		return nil // nothing to migrate
-	}
-	return p.schemaIsCurrent(ctx)
-}
-
-// schemaIsCurrent answers schemaOld when somebody has to migrate.
-func (p *process) schemaIsCurrent(ctx context.Context) error {
-	url := p.db.url
-	if p.db.embed != nil {
-		url = p.db.owner // the login may not be there yet
-	}
-	db, err := pg.Connect(ctx, url, pg.PoolOptions{Name: "schema check"})
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	current, err := schemaCurrent(ctx, db)
-	if err == nil && current {
-		current, err = riverCurrent(ctx, url)
-	}
-	if err != nil || current {
-		return err
-	}
-	return &schemaOld{}
-}
-
 func (p *process) pool(ctx context.Context, name string, o pg.PoolOptions) (*pgxpool.Pool, error) {
 	o.Name, o.LockTimeout = name, p.settings.LockTimeout
 	o.Tracer = &holdTracer{times: p.holdTimes, pool: name}
@@ -389,69 +318,3 @@ func (p *process) startWorkers(ctx context.Context) error {
 // says is final unless it says that it is going away; what River says by itself, such as that its
 // listener did not come up in time, comes of a database that stands still.
 func startsLater(err error) bool { return pg.Code(err) == "" || pg.Busy(err) }
-
-// stop undoes the start in the other order, each step within its time.
-func (p *process) stop() {
-	if p.hush != nil {
-		p.hush() // open streams would keep their connections busy
-	}
-	if p.halt != nil {
-		p.halt()
-	}
-	within(drainTime, func(ctx context.Context) {
-		var wg sync.WaitGroup
-		for _, s := range p.servers {
-			wg.Go(func() { drain(ctx, s) })
-		}
-		if p.workers != nil {
-			wg.Go(func() {
-				if err := p.workers.Stop(ctx); err != nil {
-					p.log.Warn("jobs were still running", "error", err.Error())
-				}
-			})
-		}
-		wg.Wait()
-	})
-	within(flushTime, func(ctx context.Context) {
-		var wg sync.WaitGroup
-		for _, a := range []*allocator.Allocator{p.orders, p.matches} {
-			if a != nil {
-				wg.Go(func() { a.Close(ctx) })
-			}
-		}
-		wg.Wait()
-	})
-	if p.closeCatcher != nil {
-		p.closeCatcher()
-	}
-	if p.flags != nil {
-		within(closeTime, func(ctx context.Context) { _ = p.flags.Close(ctx) })
-	}
-	within(closeTime, func(context.Context) {
-		for _, db := range p.pools {
-			db.Close()
-		}
-	})
-	if p.db != nil {
-		within(serverTime, func(ctx context.Context) {
-			if err := p.db.stop(ctx); err != nil {
-				p.log.Error("embedded PostgreSQL", "error", err.Error())
-			}
-		})
-	}
-}
-
-// within runs f and goes on when its time is up, whether or not it has returned.
-func within(d time.Duration, f func(ctx context.Context)) {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f(ctx)
-	}()
-	select {
-	case <-done:
-	case <-time.After(d + 200*time.Millisecond):
-	}
-}
