@@ -100,17 +100,11 @@ func (y yours) mark(o *Offer) {
 // Offers lists the classes that fit, with their counts. A class whose machines are all retired is
 // left out.
 func (a *Allocator) Offers(ctx context.Context, q OfferQuery) (Offers, error) {
-	l := &fleetLook{said: map[string]surveyed{}}
+	var l *fleetLook
 	var mine yours
 	began := time.Now() //nolint:forbidigo // the age of a copy in this process
 	err := a.reading(ctx, func(tx pgx.Tx) (err error) {
-		if err := tx.QueryRow(ctx, "select clock_timestamp()").Scan(&l.asOf); err != nil {
-			return fmt.Errorf("offers: %w", err)
-		}
-		if l.groups, err = a.groups(ctx, tx, uuid.Nil, ""); err != nil {
-			return err
-		}
-		if l.cat, err = a.current(ctx, tx); err != nil {
+		if l, err = a.lookAt(ctx, tx, uuid.Nil, a.opt.Policy, ""); err != nil {
 			return err
 		}
 		mine, err = a.yours(ctx, tx, q.Org)

@@ -39,6 +39,7 @@ type run struct {
 	changed  int
 	bound    bool // the bound on time was reached
 
+	shares    bool   // a look that is not the organisation's own can explain this order
 	endTurn   func() // nil while it is not this order's turn
 	simulated bool   // ends with a rollback where an order commits
 }
@@ -183,7 +184,8 @@ func (r *run) try(ctx context.Context) (res Result, done bool, err error) {
 		if h, found, err := holds.FindByKey(ctx, tx, r.o.OrgID, r.o.Key); err != nil || found {
 			return r.replay(h), found, err
 		}
-		return Result{}, false, nil
+		r.shares, err = r.mayShare(ctx, tx)
+		return Result{}, false, err
 	}
 	if hold.replayed != nil {
 		return r.replay(*hold.replayed), true, nil

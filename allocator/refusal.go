@@ -13,22 +13,20 @@ import (
 
 // explain says why there was nothing, by a look that began after the walk: one that is shared with
 // all who ask at the same moment, unless the organisation sees the fleet differently.
-func (r *run) explain(ctx context.Context) (surveyed, error) {
-	shares, err := r.shares(ctx)
-	if err != nil {
-		return surveyed{}, err
-	}
-	if shares {
+func (r *run) explain(ctx context.Context) (s surveyed, err error) {
+	if r.shares {
 		r.leaveTurn() // those who wait for a look take no part of the database
 		look, err := r.a.looks.take(ctx, r.a.lookAtFleet)
 		if err != nil {
 			return surveyed{}, err
 		}
-		return look.explain(r.body, &r.o.Request)
+		return look.surveyOnce(r.body, &r.o.Request)
 	}
-	var s surveyed
-	err = r.a.reading(ctx, func(tx pgx.Tx) (err error) {
-		s, err = r.a.survey(ctx, tx, r.o.OrgID, &r.o.Request)
+	err = r.a.reading(ctx, func(tx pgx.Tx) error {
+		look, err := r.a.lookAt(ctx, tx, r.o.OrgID, r.policy(), r.o.Request.Machine)
+		if err == nil {
+			s, err = look.survey(&r.o.Request)
+		}
 		return err
 	})
 	return s, err
@@ -43,7 +41,7 @@ func (r *run) refuse(ctx context.Context, s surveyed) (Result, error) {
 		res.Outcome, res.RetryAfter = TryAgain, time.Second
 	case r.lost >= r.a.opt.LostLimit, r.seen > 0:
 		res.Outcome = SomeoneFaster
-	case len(s.coolingAlone) > 0 && r.o.OverrideCoolDown == "":
+	case len(s.coolingAlone) > 0:
 		until, err := r.coolingUntil(ctx, s.coolingAlone)
 		if err != nil {
 			return Result{}, err

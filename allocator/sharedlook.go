@@ -9,33 +9,61 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"ironhold/holds"
+	"ironhold/migrations/pg"
 )
 
-// fleetLook is the whole fleet by class, status and occupancy, as one statement saw it. It says
-// nothing of one organisation, so all who asked before it began may be answered by it.
+// fleetLook is the whole fleet by class, status and occupancy, as one statement saw it. Without an
+// organisation's own cool-down it says nothing of one organisation, so all who asked before it
+// began may be answered by it.
 type fleetLook struct {
 	groups []group
 	cat    *catalogue
-	asOf   time.Time
+	asOf   time.Time // the database's, before the statement: later changes are not in it
 
 	mu   sync.Mutex
-	said map[string]surveyed // by request: those who want the same are told the same
+	said map[string]func() (surveyed, error) // by request: those who want the same are told the same
 }
 
-// explain answers one request from the look. body is the request as canonical JSON.
-func (l *fleetLook) explain(body []byte, r *Request) (surveyed, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s, ok := l.said[string(body)]; ok {
-		return s, nil
+// lookAt reads the fleet as an organisation sees it under a policy; uuid.Nil is nobody in particular.
+func (a *Allocator) lookAt(ctx context.Context, tx pgx.Tx, org uuid.UUID, p holds.Policy, machine string) (*fleetLook, error) {
+	l := &fleetLook{}
+	b := &pgx.Batch{}
+	b.Queue("select clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&l.asOf) })
+	b.Queue(selectGroups, org, p.Window, p.Duration, p.Ceiling, machine).Query(func(rows pgx.Rows) (err error) {
+		l.groups, err = pgx.CollectRows(rows, pgx.RowToStructByName[group])
+		return err
+	})
+	if err := pg.Pipeline(ctx, tx, b); err != nil {
+		return nil, fmt.Errorf("look at the fleet: %w", err)
 	}
+	// After the groups, so that every class they name is there.
+	var err error
+	l.cat, err = a.current(ctx, tx)
+	return l, err
+}
+
+// survey answers one request from the look.
+func (l *fleetLook) survey(r *Request) (surveyed, error) {
 	s, err := explain(r, l.groups, l.cat)
-	if err != nil {
-		return surveyed{}, err
-	}
 	s.AsOf = l.asOf
-	l.said[string(body)] = s
-	return s, nil
+	return s, err
+}
+
+// surveyOnce is survey for many at once; body is the request as canonical JSON.
+func (l *fleetLook) surveyOnce(body []byte, r *Request) (surveyed, error) {
+	l.mu.Lock()
+	if l.said == nil {
+		l.said = map[string]func() (surveyed, error){}
+	}
+	answer := l.said[string(body)]
+	if answer == nil {
+		answer = sync.OnceValues(func() (surveyed, error) { return l.survey(r) })
+		l.said[string(body)] = answer
+	}
+	l.mu.Unlock()
+	return answer()
 }
 
 // sharedLooks lets those who ask at the same moment be answered by one look at the database. A
@@ -108,25 +136,12 @@ func (s *sharedLooks) lead(ctx context.Context, f *flight, read func(context.Con
 }
 
 // lookAtFleet reads what sharedLooks share.
-func (a *Allocator) lookAtFleet(ctx context.Context) (*fleetLook, error) {
-	l := &fleetLook{said: map[string]surveyed{}}
-	err := a.reading(ctx, func(tx pgx.Tx) (err error) {
-		if l.groups, err = a.groups(ctx, tx, uuid.Nil, ""); err != nil {
-			return err
-		}
-		// After the groups, so that every class they name is there.
-		if l.cat, err = a.current(ctx, tx); err != nil {
-			return err
-		}
-		if err := tx.QueryRow(ctx, "select clock_timestamp()").Scan(&l.asOf); err != nil {
-			return fmt.Errorf("survey: %w", err)
-		}
-		return nil
+func (a *Allocator) lookAtFleet(ctx context.Context) (l *fleetLook, err error) {
+	err = a.reading(ctx, func(tx pgx.Tx) error {
+		l, err = a.lookAt(ctx, tx, uuid.Nil, a.opt.Policy, "")
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return l, err
 }
 
 // selectCooling asks whether any machine is cooling down for an organisation: then the fleet looks
@@ -138,17 +153,17 @@ select exists (
    group by machine_id
   having sum(greatest(expires_at - created_at, interval '0')) + $3::interval > $4::interval)`
 
-// shares says whether a look that is not the organisation's own can answer the order.
-func (r *run) shares(ctx context.Context) (bool, error) {
+// mayShare asks whether a look that is not the organisation's own can explain the order.
+func (r *run) mayShare(ctx context.Context, tx pgx.Tx) (bool, error) {
 	if r.o.Request.Machine != "" {
 		return false, nil
 	}
+	if r.o.OverrideCoolDown != "" {
+		return true, nil // none counts
+	}
 	var cooling bool
-	p := r.a.opt.Policy
-	err := r.a.reading(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, selectCooling, r.o.OrgID, p.Window, p.Duration, p.Ceiling).Scan(&cooling)
-	})
-	if err != nil {
+	p := r.policy()
+	if err := tx.QueryRow(ctx, selectCooling, r.o.OrgID, p.Window, p.Duration, p.Ceiling).Scan(&cooling); err != nil {
 		return false, fmt.Errorf("cool-down: %w", err)
 	}
 	return !cooling, nil

@@ -80,6 +80,28 @@ func TestOverrideCoolDown(t *testing.T) {
 	}
 }
 
+// Whoever overrides the cool-down is told what remains: the machine is held by another, which is
+// not that there is none.
+func TestOverriddenCoolDownIsNoReason(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 4, allocator.Options{Policy: holds.Policy{Duration: 15 * time.Minute, Extension: 15 * time.Minute, Ceiling: 20 * time.Minute, Window: 24 * time.Hour}})
+	org, rival := fixture.Org(t, b.owner, "acme", 5, 50), fixture.Org(t, b.owner, "rival", 5, 50)
+	fixture.Add(t, b.owner, fixture.Machine{Tag: "A"})
+	first := b.order(org, "k1", allocator.Request{})
+	if _, err := holds.New(b.app, holds.DefaultPolicy()).Cancel(t.Context(), pg.By{Actor: "test"}, holds.Scope{}, first.Hold.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	if res := b.order(rival, "k", allocator.Request{}); res.Outcome != allocator.Held {
+		t.Fatal(res.Outcome)
+	}
+	for key, r := range map[string]allocator.Request{"any": {}, "exact": {Machine: "A"}} {
+		res, err := b.alloc.Order(t.Context(), allocator.Order{OrgID: org, By: pg.By{Actor: "user:sam"}, Key: key, Request: r, OverrideCoolDown: "promised on the phone"})
+		if err != nil || res.Outcome != allocator.AllHeld || res.NextFreeAt == nil {
+			t.Errorf("%s: %s, free at %v, %v; want all_held", key, res.Outcome, res.NextFreeAt, err)
+		}
+	}
+}
+
 func TestRefusedDemand(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 4, allocator.Options{})

@@ -55,39 +55,6 @@ type surveyed struct {
 	coolingAlone   []int // classes with machines that only the cool-down excludes
 }
 
-func (a *Allocator) groups(ctx context.Context, tx pgx.Tx, org uuid.UUID, machine string) ([]group, error) {
-	p := a.opt.Policy
-	rows, err := tx.Query(ctx, selectGroups, org, p.Window, p.Duration, p.Ceiling, machine)
-	if err != nil {
-		return nil, fmt.Errorf("survey: %w", err)
-	}
-	gs, err := pgx.CollectRows(rows, pgx.RowToStructByName[group])
-	if err != nil {
-		return nil, fmt.Errorf("survey: %w", err)
-	}
-	return gs, nil
-}
-
-// survey explains a request against the whole fleet, as of a statement that begins now.
-func (a *Allocator) survey(ctx context.Context, tx pgx.Tx, org uuid.UUID, r *Request) (surveyed, error) {
-	gs, err := a.groups(ctx, tx, org, r.Machine)
-	if err != nil {
-		return surveyed{}, err
-	}
-	// After the groups, so that every class they name is there.
-	cat, err := a.current(ctx, tx)
-	if err != nil {
-		return surveyed{}, err
-	}
-	var now time.Time
-	if err := tx.QueryRow(ctx, "select clock_timestamp()").Scan(&now); err != nil {
-		return surveyed{}, fmt.Errorf("survey: %w", err)
-	}
-	s, err := explain(r, gs, cat)
-	s.AsOf = now
-	return s, err
-}
-
 // explain is the pure part: all reasons of every group, added up.
 func explain(r *Request, gs []group, cat *catalogue) (surveyed, error) {
 	var s surveyed
@@ -169,7 +136,10 @@ func (a *Allocator) Survey(ctx context.Context, org uuid.UUID, r Request) (Surve
 		if err != nil || len(faults) > 0 {
 			return err
 		}
-		s, err = a.survey(ctx, tx, org, &r)
+		look, err := a.lookAt(ctx, tx, org, a.opt.Policy, r.Machine)
+		if err == nil {
+			s, err = look.survey(&r)
+		}
 		return err
 	})
 	return s.Survey, faults, err
