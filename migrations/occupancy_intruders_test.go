@@ -63,10 +63,18 @@ func intruder(r *rand.Rand, machines, orgs int) []string {
 // let through, everything that must be true is true, seen while it runs and afterwards.
 func TestIntruders(t *testing.T) {
 	t.Parallel()
-	const machines, organisations = 4, 2
+	const machines, organisations = 5, 2
 	s := newScene(t)
 	orgs(t, s, organisations, 2, 3)
 	fixture.Equal(t, s.owner, "m", machines)
+	// All but one have a past, or else a seed that begins with their deletion leaves nothing to fight
+	// for: a machine that was ever held cannot be deleted.
+	for i := range machines - 1 {
+		past := insertHold("org-1", fmt.Sprintf("m-%d", i+1), fmt.Sprintf("past-%d", i), "1 hour")
+		if err := s.run(writers[0], levels[0], past, "update holds set state = 'cancelled' where state = 'held'"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
