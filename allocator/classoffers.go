@@ -66,7 +66,8 @@ func (a *Allocator) ClassOffers(ctx context.Context, org uuid.UUID, classes ...i
 		o := Offer{Class: *class}
 		for _, c := range counts {
 			if c.ClassID == id {
-				o.add(c)
+				o.count(c.Count, c.InService, c.Held, c.Ready)
+				o.Tag, o.NextFreeAt = c.Tag, earliest(o.NextFreeAt, c.NextFree)
 			}
 		}
 		if o.Total == 0 {
@@ -79,18 +80,4 @@ func (a *Allocator) ClassOffers(ctx context.Context, org uuid.UUID, classes ...i
 		out.Items = append(out.Items, o)
 	}
 	return out, nil
-}
-
-func (o *Offer) add(c classCount) {
-	o.Total += c.Count
-	o.Tag = c.Tag
-	o.NextFreeAt = earliest(o.NextFreeAt, c.NextFree)
-	switch {
-	case c.InService:
-		o.InService += c.Count
-	case c.Held:
-		o.Held += c.Count
-	case c.Ready:
-		o.Free += c.Count
-	}
 }

@@ -163,19 +163,24 @@ func fold(r *Request, gs []group, cat *catalogue) []Offer {
 			o = &Offer{Class: *class}
 			byClass[g.ClassID] = o
 		}
-		o.Total += g.Count
-		switch {
-		case g.InService:
-			o.InService += g.Count
-		case g.Held:
-			o.Held += g.Count
-		case g.Status == string(fleet.Ready):
-			o.Free += g.Count
-		}
+		o.count(g.Count, g.InService, g.Held, g.Status == string(fleet.Ready))
 	}
 	out := make([]Offer, 0, len(byClass))
 	for _, o := range byClass {
 		out = append(out, *o)
 	}
 	return out
+}
+
+// count adds n machines that stand alike.
+func (o *Offer) count(n int, inService, held, ready bool) {
+	o.Total += n
+	switch {
+	case inService:
+		o.InService += n
+	case held:
+		o.Held += n
+	case ready:
+		o.Free += n
+	}
 }

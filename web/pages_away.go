@@ -52,6 +52,12 @@ func (k *known) remember(token string, actor accounts.Actor) {
 	k.seen[sha256.Sum256([]byte(token))] = knownActor{actor, now}
 }
 
+func (k *known) forget(token string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.seen, sha256.Sum256([]byte(token)))
+}
+
 func (k *known) recall(token string) (accounts.Actor, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -18,6 +18,9 @@ func TestOffersFromMemory(t *testing.T) {
 	b.get("/offers").want(200).says("64 GB").lacks("cannot be read")
 	out := s.again("customer-acme@example.com", password)
 	out.get("/offers").want(200)
+	kept := s.stranger()
+	kept.header.Set("Cookie", "session="+sessionToken(s, out))
+	kept.get("/offers").want(200)
 	out.post("/sign-out").want(303)
 
 	away(true)
@@ -33,6 +36,7 @@ func TestOffersFromMemory(t *testing.T) {
 	b.post("/order", "min_ram_gb", "64").outcome(503, "busy")
 	s.stranger().get("/offers").outcome(401, "unauthenticated")
 	out.get("/offers").outcome(401, "unauthenticated")
+	kept.get("/offers").outcome(503, "busy") // a cookie that outlived its session
 
 	away(false)
 	b.get("/offers").want(200).lacks("cannot be read").says("64 GB")

@@ -124,6 +124,7 @@ func (s *server) signOut(w http.ResponseWriter, r *http.Request) error {
 	if err := s.pages.sessions.Destroy(r.Context()); err != nil {
 		return err
 	}
+	s.pages.known.forget(s.cookie(r, "session"))
 	return seeOther(w, r, "/")
 }
 
