@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// HoldTime is how long callers of one kind kept a connection, over all processes and phases that
-// ended in peace.
+// HoldTime is how long callers of one kind kept a connection, over the processes that were there at the
+// end of a phase: those that a fault ended take their figures with them.
 type HoldTime struct {
 	Pool, Caller string
 	Count        int
@@ -29,7 +29,8 @@ type hygiene struct{ count, sum, quick map[caller]float64 }
 
 var holdLine = regexp.MustCompile(`^ironhold_connection_hold_seconds_(bucket|count|sum)\{caller="([^"]*)"(?:,le="([^"]*)")?,pool="([^"]*)"(?:,le="([^"]*)")?\} (\S+)`)
 
-// measure reads the metrics of the processes that are about to be stopped.
+// measure adds the metrics of the processes, which count since their start: once in the life of each,
+// before it is stopped.
 func (r *run) measure(ctx context.Context) {
 	if r.times.count == nil {
 		r.times = hygiene{map[caller]float64{}, map[caller]float64{}, map[caller]float64{}}

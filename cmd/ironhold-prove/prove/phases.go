@@ -95,7 +95,6 @@ func (r *run) phases(ctx context.Context) (*fault.Saboteur, error) {
 		if err := r.resolve(ctx); err != nil {
 			return s, err
 		}
-		r.measure(ctx)
 		took := time.Since(began)
 		r.report.Phases = append(r.report.Phases, Phase{p.name, took, text})
 		r.say("%s: %s (%s)", p.name, text, took.Round(time.Second))
@@ -105,6 +104,7 @@ func (r *run) phases(ctx context.Context) (*fault.Saboteur, error) {
 
 // restart starts both processes with other settings.
 func (r *run) restart(ctx context.Context, env map[string]string) error {
+	r.measure(ctx)
 	if err := r.world.StopAll(); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (r *run) mixed(ctx context.Context, s *fault.Saboteur, fleet people.Fleet) 
 		if form {
 			a = r.town.NewFormActor("mixed", i, i, r.world.Forms[i].Email, r.world.Forms[i].Password)
 		}
-		planner := people.NewPlanner(r.Seed, i, fleet, len(r.world.Orgs), form)
+		planner := people.NewPlanner(r.Seed, i, fleet, len(r.world.Orgs))
 		wg.Go(func() {
 			if form {
 				a.SignIn(live)

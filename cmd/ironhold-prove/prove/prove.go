@@ -44,7 +44,7 @@ type Options struct {
 	Parallel   int // requests at once in the rush and near deadlines
 	Faults     fault.Plan
 	OwnDisk    bool
-	LogFile    string // "" for one beside the temporary files, removed when all is well
+	LogFile    string // "" for one among the temporary files
 	Progress   func(text string)
 }
 
@@ -154,6 +154,7 @@ func (r *run) all(ctx context.Context, file io.Writer) error {
 	if err := r.clock(ctx); err != nil {
 		return err
 	}
+	r.measure(ctx)
 	r.report.Faults, r.report.LeftOut = saboteur.Counts()
 	r.report.Requests, r.report.Hygiene = log.Len(), r.times.table()
 	r.say("judging %d requests", log.Len())

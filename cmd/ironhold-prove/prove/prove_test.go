@@ -4,10 +4,11 @@ package prove
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
-// The short form of the proof: two real processes, people, and one of each fault.
+// The short form of the proof: two real processes, people, and each of its faults.
 func TestThePromiseHolds(t *testing.T) {
 	t.Parallel()
 	o := Short()
@@ -25,9 +26,15 @@ func TestThePromiseHolds(t *testing.T) {
 	if report.Verdict.Counts["acknowledged orders"] == 0 || report.Verdict.Counts["machines with a history"] == 0 {
 		t.Errorf("nothing was judged: %v", report.Verdict.Counts)
 	}
-	for _, name := range []string{"PostgreSQL killed with its children", "process killed", "connections cut at the answer of COMMIT"} {
+	for _, name := range []string{
+		"PostgreSQL killed with its children", "process killed", "process asked to end", "PostgreSQL stopped for a while", "connections cut",
+		"connections cut at the answer of COMMIT", "answers of COMMIT lost", "pool exhausted", "outside session with rows locked and a transaction left open",
+	} {
 		if report.Faults[name] == 0 {
 			t.Errorf("this did not happen: %s", name)
 		}
+	}
+	if !slices.ContainsFunc(report.Hygiene, func(h HoldTime) bool { return h.Caller == "POST /api/v1/holds" }) {
+		t.Errorf("nobody told how long an order keeps a connection: %v", report.Hygiene)
 	}
 }

@@ -63,6 +63,33 @@ func TestLiesAreFound(t *testing.T) {
 		}, "a fault was answered"},
 		{"lost order", func(f *facts, e []*record.Entry) []*record.Entry { clear(f.holds); clear(f.byKey); return e }, "not in the database"},
 		{"lost cancellation", func(f *facts, e []*record.Entry) []*record.Entry { f.holds["h1"].State = "expired"; return e }, "not in the database"},
+		{"lost extension", func(_ *facts, e []*record.Entry) []*record.Entry {
+			return append(e, &record.Entry{Op: record.Extend, Org: "org-1", Target: "h1", Hold: "h1", Sent: at(11), Got: at(12), Status: 200, Expires: at(60)})
+		}, "acknowledged extension"},
+		{"lost confirmation", func(_ *facts, e []*record.Entry) []*record.Entry {
+			return append(e, &record.Entry{Op: record.Confirm, Org: "org-1", Target: "h1", Sent: at(11), Got: at(12), Status: 201, Hold: "h1", Service: "s1"})
+		}, "acknowledged confirmation"},
+		{"lost end of a service", func(f *facts, e []*record.Entry) []*record.Entry {
+			f.holds["h1"].State, f.holds["h1"].Service = "converted", "s1"
+			return append(e, &record.Entry{Op: record.End, Org: "org-1", Target: "s1", Sent: at(21), Got: at(22), Status: 200, Hold: "h1", Service: "s1"})
+		}, "acknowledged end"},
+		{"lost wipe", func(f *facts, e []*record.Entry) []*record.Entry {
+			f.ready["m-1"] = []move{{Tag: "m-1", At: at(40), Committed: at(40)}}
+			return append(e, &record.Entry{Op: record.Wipe, Target: "m-1", Sent: at(30), Got: at(31), Status: 200})
+		}, "acknowledged wipe"},
+		{"refused after it was acknowledged", func(_ *facts, e []*record.Entry) []*record.Entry {
+			return append(e, &record.Entry{Op: record.Order, Org: "org-1", Key: "k1", Sent: at(11), Got: at(12), Status: 409, Problem: "all-held"})
+		}, "after it had been acknowledged"},
+		{"already theirs, and it is not", func(_ *facts, e []*record.Entry) []*record.Entry {
+			again := refused(12, 13, "already-yours")
+			again.Ask.Machine = "m-1"
+			return append(e, again)
+		}, "already-yours without"},
+		{"a hold that nobody ordered", func(f *facts, e []*record.Entry) []*record.Entry {
+			h := &hold{ID: "h2", Org: "org-2", Key: "k2", Tag: "m-1", State: "expired", Expires: at(40), Began: at(30)}
+			f.holds["h2"], f.byKey[keyOf("org-2", "k2")] = h, h
+			return e
+		}, "a key that nobody sent"},
 		{"two holds for one key", func(_ *facts, e []*record.Entry) []*record.Entry {
 			return append(e, &record.Entry{Op: record.Order, Org: "org-1", Key: "k1", Sent: at(11), Got: at(12), Status: 201, Hold: "h9"})
 		}, "one key, two holds"},

@@ -186,7 +186,7 @@ func (j *judge) histories() {
 		case porcupine.Illegal:
 			j.wrong("the answers about machine %s are not those of one machine:%s", tag, list(ops))
 		case porcupine.Unknown:
-			j.count("histories too long to decide")
+			j.wrong("the history of machine %s, %d operations, was not decided within %s", tag, len(ops), patience)
 		}
 	}
 }

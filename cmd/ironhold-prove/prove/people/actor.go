@@ -31,8 +31,7 @@ type Actor struct {
 	Phase  string
 	ID     int
 	client *Client
-	form   bool
-	signed map[int]bool // the processes share the sessions, cookies go by host: both are one host
+	form   bool // orders by the page; both processes are one host to its cookies
 	login  url.Values
 	org    int
 }
@@ -42,9 +41,9 @@ func (t *Town) NewActor(phase string, id int) *Actor {
 	return &Actor{Town: t, Phase: phase, ID: id, client: t.Client}
 }
 
-// NewFormActor makes a person who signs in and uses the pages, for one organisation.
+// NewFormActor makes a person who signs in and orders by the page, for one organisation.
 func (t *Town) NewFormActor(phase string, id, org int, email, password string) *Actor {
-	return &Actor{Town: t, Phase: phase, ID: id, client: NewClient(t.Log), form: true, org: org, signed: map[int]bool{},
+	return &Actor{Town: t, Phase: phase, ID: id, client: NewClient(t.Log), form: true, org: org,
 		login: url.Values{"email": {email}, "password": {password}}}
 }
 
@@ -119,7 +118,7 @@ func (a *Actor) OrderOnce(ctx context.Context, org, process int, ask record.Ask,
 func (a *Actor) step(ctx context.Context, op string, org, process int, target, path string, patience time.Duration) *record.Entry {
 	e := a.entry(op, org, process)
 	e.Target = target
-	e.Form = false // steps go by the API in any case, but for confirmations
+	e.Form = false // steps go by the API in any case
 	call := Call{Base: a.Town.Bases[process], Method: http.MethodPost, Path: path, Token: a.Town.Tokens[org], Body: map[string]any{}, Patience: patience}
 	if op == record.See || op == record.Look {
 		call.Method, call.Body = http.MethodGet, nil

@@ -136,11 +136,6 @@ func readPage(e *record.Entry, location string, raw []byte) {
 		e.Hold = id
 		return
 	}
-	if id, ok := strings.CutPrefix(location, "/services/"); ok && e.Status == http.StatusSeeOther {
-		id, _, _ = strings.Cut(id, "?")
-		e.Service = id
-		return
-	}
 	if _, rest, ok := bytes.Cut(raw, []byte(outcomeMark)); ok {
 		name, _, _ := bytes.Cut(rest, []byte(`"`))
 		if e.Status >= 400 {

@@ -23,7 +23,6 @@ const (
 type Plan struct {
 	Org       int
 	Process   int // asked first
-	Form      bool
 	Look      bool
 	Ask       record.Ask
 	Key       string
@@ -49,12 +48,11 @@ type Planner struct {
 	r     *rand.Rand
 	fleet Fleet
 	orgs  int
-	form  bool
 }
 
 // NewPlanner begins the plans of an actor.
-func NewPlanner(seed uint64, actor int, fleet Fleet, orgs int, form bool) *Planner {
-	return &Planner{r: rand.New(rand.NewPCG(seed, uint64(actor))), fleet: fleet, orgs: orgs, form: form} //nolint:gosec // not for secrets: replayed
+func NewPlanner(seed uint64, actor int, fleet Fleet, orgs int) *Planner {
+	return &Planner{r: rand.New(rand.NewPCG(seed, uint64(actor))), fleet: fleet, orgs: orgs} //nolint:gosec // not for secrets: replayed
 }
 
 func (p *Planner) chance(percent int) bool { return p.r.IntN(100) < percent }
@@ -62,7 +60,7 @@ func (p *Planner) chance(percent int) bool { return p.r.IntN(100) < percent }
 // Next is the next purchase. It draws the same numbers whatever they decide.
 func (p *Planner) Next() Plan {
 	out := Plan{
-		Org: p.r.IntN(p.orgs), Process: p.r.IntN(2), Form: p.form, Look: p.chance(5), Key: p.key(), Twice: p.chance(10),
+		Org: p.r.IntN(p.orgs), Process: p.r.IntN(2), Look: p.chance(5), Key: p.key(), Twice: p.chance(10),
 		Patience: 10 * time.Second, Hesitates: time.Duration(p.r.IntN(300)) * time.Millisecond,
 		See: p.chance(15), Extends: p.chance(10), EndTwice: p.chance(10), Returns: !p.chance(5), End: Cancels,
 	}

@@ -11,7 +11,7 @@ var someFleet = Fleet{CPUs: []string{"a", "b"}, RAM: []int{1, 2}, Tags: []string
 func TestSeedDecides(t *testing.T) {
 	t.Parallel()
 	draw := func(seed uint64, actor int) (plans []Plan) {
-		p := NewPlanner(seed, actor, someFleet, 8, false)
+		p := NewPlanner(seed, actor, someFleet, 8)
 		for range 500 {
 			plans = append(plans, p.Next())
 		}

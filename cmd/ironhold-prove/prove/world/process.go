@@ -30,7 +30,6 @@ type Process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
 	log    *os.File
-	paused bool
 }
 
 func freeAddr() (string, error) {

@@ -251,7 +251,7 @@ func (w *World) StopAll() error {
 	return errors.Join(errs...)
 }
 
-// Close ends and removes everything but the logs of a failed build.
+// Close ends and removes everything, the logs included.
 func (w *World) Close() error {
 	var errs []error
 	for _, p := range w.Processes {
