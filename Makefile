@@ -40,7 +40,7 @@ race: pg ## Run the tests with the race detector (needs a C compiler)
 bench-quick: pg ## Compare orders with the cheapest single statement (under two minutes)
 	@$(GO) run ./cmd/ironhold-bench
 
-prove: pg ## Attack two running processes with people and faults and judge every answer (minutes)
+prove: pg ## Attack two running processes with people and faults and judge every answer (long)
 	@$(GO) run ./cmd/ironhold-prove $(PROVEFLAGS)
 
 pg: bin/pgserve ## Get PostgreSQL if the machine has none that is usable
