@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -133,10 +134,13 @@ func (c *Client) Services(ctx context.Context, most int) ([]Service, error) {
 	return list[Service](ctx, c, "services", url.Values{}, most)
 }
 
+// pageLimit is the longest page that the API gives.
+const pageLimit = 500
+
 // list walks the pages.
 func list[T any](ctx context.Context, c *Client, path string, q url.Values, most int) ([]T, error) {
 	all := []T{}
-	q.Set("limit", "500")
+	q.Set("limit", strconv.Itoa(min(most, pageLimit)))
 	for {
 		var page struct {
 			Items []T     `json:"items"`

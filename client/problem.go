@@ -5,18 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Problem is a refusal of the API.
 type Problem struct {
-	Type      string     `json:"type"`
-	Title     string     `json:"title"`
-	Status    int        `json:"status"`
-	Detail    string     `json:"detail"`
-	RequestID string     `json:"request_id"`
-	Attempt   string     `json:"attempt"`
-	NextFree  *time.Time `json:"next_free_at"`
+	Type      string `json:"type"`
+	Status    int    `json:"status"`
+	Detail    string `json:"detail"`
+	RequestID string `json:"request_id"`
+	Attempt   string `json:"attempt"`
 	Errors    []struct {
 		Field   string `json:"field"`
 		Message string `json:"message"`

@@ -5,7 +5,7 @@
 # (10); KEY, to go on with an order that was begun before. The last line is the id of the service.
 set -u
 ironhold=${IRONHOLD:-ironhold}
-key=${KEY:-$(date +%s)-$$}
+key=${KEY:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
 end=$(($(date +%s) + ${WAIT:-600}))
 echo "key $key" >&2
 
@@ -14,7 +14,7 @@ while :; do
 	code=$?
 	case $code in
 	0) break ;;
-	3 | 10 | 12 | 13 | 14 | 15) # no answer, someone was faster, all on hold, or busy: it may change
+	3 | 10 | 12 | 13 | 14 | 15 | 32) # no answer, someone was faster, all on hold, busy, or too many orders: it may change
 		if [ "$(date +%s)" -ge "$end" ]; then
 			echo "no server within the time" >&2
 			exit $code

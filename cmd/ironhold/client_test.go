@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -99,6 +98,7 @@ func TestClient(t *testing.T) {
 	s.as("ih_nothing").exits("unauthenticated", "holds")
 	s.acme.fails(2, []string{"hold", "show"}, "ID is missing")
 	s.acme.fails(2, []string{"hold", "--min-cores", "many"}, "min-cores")
+	s.acme.fails(2, []string{"holds", "--limit", "0"}, "--limit")
 	s.as("").fails(2, []string{"holds"}, "IRONHOLD_TOKEN")
 	if o := s.acme.run("hold", "--min-cores=-1", "--site", "nowhere"); o.code != client.ExitCode("invalid") || !strings.Contains(o.stderr, "min_cores") || !strings.Contains(o.stderr, "sites") {
 		t.Errorf("not every fault is told: %s", o.stderr)
@@ -175,12 +175,20 @@ func TestClientLosesAnswers(t *testing.T) {
 	if holds, services := s.acme.prints("holds"), s.acme.prints("services"); len(holds["items"].([]any)) != 1 || len(services["items"].([]any)) != 1 {
 		t.Errorf("holds %v, services %v", holds, services)
 	}
-	gone := &prog{t: t, dir: t.TempDir(), extra: []string{"IRONHOLD_URL=https://" + s.addr, s.acme.extra[1]}}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := gone.command(ctx, "holds", "--limit", "0")
-	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 2 {
-		t.Errorf("--limit 0: exit %d", cmd.ProcessState.ExitCode())
+}
+
+// Nobody at the address: the exit code tells it from a refusal.
+func TestClientWithoutServer(t *testing.T) {
+	t.Parallel()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	api, err := client.New(gone.URL, "ih_x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.Patience = 0
+	if _, err = api.GetHold(t.Context(), "x"); err == nil || exitCode(err) != 3 {
+		t.Errorf("exit %d: %v", exitCode(err), err)
 	}
 }
 
