@@ -1,6 +1,6 @@
 // Package watch asks the invariants each minute and says what it found where people look.
 //
-//	invariants ──> invariant_states ──> metrics of every process, the fleet's board, /admin/checks
+//	invariants ──> invariant_states ──> metrics of every process, the fleet's board
 //	     │
 //	     ├──> an error in the log for each violation
 //	     └──> machine_alarms ──> the machine leaves sale: ready ──> maintenance

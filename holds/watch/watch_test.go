@@ -115,4 +115,16 @@ func TestNamedMachineLeavesSale(t *testing.T) {
 	if status("m-1") != fleet.Maintenance {
 		t.Error("a violation that came back left it on sale")
 	}
+
+	// A check that cannot be asked is an error, and what the checks before it found counts all the same.
+	plant(t, owner, `delete from hold_events where actor = 'x'`)
+	run(0)
+	back()
+	plant(t, owner, twoEnds+"; alter table webhook_messages rename to gone")
+	if n, err := w.Run(t.Context()); err == nil || n != 1 || !strings.Contains(err.Error(), "side_effects") {
+		t.Errorf("%d violated, %v", n, err)
+	}
+	if status("m-1") != fleet.Maintenance {
+		t.Error("a check that failed kept a machine with two ends on sale")
+	}
 }
