@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -89,6 +91,29 @@ func TestSpecHasEveryRoute(t *testing.T) {
 	}
 	if b := s.do(stranger, "GET", api.SpecPath, nil, "If-None-Match", a.header.Get("ETag")).want(304); len(b.body) > 0 {
 		t.Errorf("304 with a body: %s", b.body)
+	}
+}
+
+// Every problem that an operation may answer with is in the page for people, with its status.
+func TestProblemsAreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, d := range api.New(api.Config{}).Reference() {
+		for _, a := range d.Answers {
+			for _, name := range a.Problems {
+				seen++
+				if !regexp.MustCompile(name + "`[ (|]+([0-9]+, )?" + a.Status).Match(text) {
+					t.Errorf("%s %s: %s with status %s is not documented", d.Method, d.Path, name, a.Status)
+				}
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d problems are described", seen)
 	}
 }
 

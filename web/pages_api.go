@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"sync"
 
 	"ironhold/views"
 	"ironhold/web/api"
@@ -9,6 +10,11 @@ import (
 
 // apiReference shows the description of the API as a page.
 func (s *server) apiReference(w http.ResponseWriter, r *http.Request) error {
+	return s.render(w, r, http.StatusOK, views.API(apiPage()))
+}
+
+// apiPage is the same for everybody and made once.
+var apiPage = sync.OnceValue(func() views.APIPage {
 	page := views.APIPage{Spec: api.SpecPath}
 	for _, d := range api.New(api.Config{}).Reference() {
 		op := views.APIOperation{Method: d.Method, Path: d.Path, Summary: d.Summary, Text: d.Text}
@@ -24,5 +30,5 @@ func (s *server) apiReference(w http.ResponseWriter, r *http.Request) error {
 		last := &page.Groups[len(page.Groups)-1]
 		last.Operations = append(last.Operations, op)
 	}
-	return s.render(w, r, http.StatusOK, views.API(page))
-}
+	return page
+})

@@ -9,8 +9,8 @@ import (
 	"ironhold/web/problem"
 )
 
-// Acceptable refuses a request that takes neither JSON nor, then, anything that we have: before it
-// is carried out. Without an Accept header anything is taken.
+// Acceptable refuses, before it is carried out, a request whose caller does not take JSON. Without an
+// Accept header anything is taken.
 func Acceptable(r *http.Request) error {
 	all := strings.Join(r.Header.Values("Accept"), ",")
 	if strings.TrimSpace(all) == "" {
@@ -35,7 +35,7 @@ func Acceptable(r *http.Request) error {
 		best, found = rank, q > 0
 	}
 	if best == 0 || !found {
-		return problem.New(problem.NotAcceptable, "Answers are application/json, and application/problem+json for refusals; the header Accept takes neither.")
+		return problem.New(problem.NotAcceptable, "Answers are application/json, and application/problem+json for refusals; the header Accept does not take application/json.")
 	}
 	return nil
 }
