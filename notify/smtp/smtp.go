@@ -91,6 +91,9 @@ func (s *Sender) Send(ctx context.Context, m notify.Mail) error {
 		return fmt.Errorf("mail server: %w", err)
 	}
 	err = client.DialAndSendWithContext(ctx, msg)
+	if msg.IsDelivered() {
+		return nil // what the server says after it took the mail changes nothing
+	}
 	if e, ok := errors.AsType[*mail.SendError](err); ok && !e.IsTemp() && e.ErrorCode() >= 500 {
 		return fmt.Errorf("%w: %w", notify.ErrRefused, err)
 	}

@@ -1,7 +1,10 @@
 package smtp_test
 
 import (
+	"bufio"
 	"errors"
+	"io"
+	"net"
 	"net/mail"
 	"strings"
 	"testing"
@@ -105,6 +108,54 @@ func TestRefusals(t *testing.T) {
 	for _, addr := range []string{"", "host", "host:", "host:0", "host:70000", ":25", "host:x"} {
 		if _, err := smtp.New(smtp.Config{Addr: addr, From: from}); err == nil {
 			t.Errorf("%q was taken", addr)
+		}
+	}
+}
+
+// What the server has taken is sent, however badly the connection ends: sent again, it would come twice.
+func TestTakenIsSent(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]string{"hangs up": "", "refuses what follows": "550 no more\r\n"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		go takeOne(l, after)
+		s, err := smtp.New(smtp.Config{Addr: l.Addr().String(), Security: smtp.NoTLS, From: from, Timeout: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Send(t.Context(), letter()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// takeOne takes a mail, answers what follows with after, once, and hangs up.
+func takeOne(l net.Listener, after string) {
+	conn, err := l.Accept()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	say := func(text string) { _, _ = io.WriteString(conn, text) }
+	say("220 ready\r\n")
+	in := bufio.NewScanner(conn)
+	for data := false; in.Scan(); {
+		switch line := in.Text(); {
+		case data && line == ".":
+			say("250 taken\r\n")
+			if after != "" && in.Scan() {
+				say(after)
+			}
+			return
+		case data:
+		case line == "DATA":
+			data = true
+			say("354 go on\r\n")
+		default:
+			say("250 ok\r\n")
 		}
 	}
 }
