@@ -65,28 +65,29 @@ type deliverWorker struct {
 // Timeout is beyond that of the client.
 func (w *deliverWorker) Timeout(*river.Job[DeliverArgs]) time.Duration { return time.Minute }
 
-// NextRetry is the wait of the schedule, up to a tenth longer, so that what failed together does not
-// come back together.
+// NextRetry is as long after an attempt as the page says.
 func (w *deliverWorker) NextRetry(job *river.Job[DeliverArgs]) time.Time {
-	return time.Now().Add(wait(job.Attempt)) //nolint:forbidigo // River's clock
+	return time.Now().Add(wait(job)) //nolint:forbidigo // River's clock
 }
 
-func wait(attempt int) time.Duration {
-	d := backoff[min(max(attempt, 1), len(backoff))-1]
-	return d + rand.N(d/10+1) //nolint:gosec // no secret
+// wait is that of the schedule after an attempt, up to a tenth longer, so that what failed together does
+// not come back together; the same whenever it is asked for.
+func wait(job *river.Job[DeliverArgs]) time.Duration {
+	d := backoff[min(max(job.Attempt, 1), len(backoff))-1]
+	r := rand.New(rand.NewPCG(uint64(job.ID), uint64(job.Attempt))) //nolint:gosec // no secret
+	return d + time.Duration(r.Int64N(int64(d/10)+1))
 }
 
 // parcel is what a delivery needs, as it is right before.
 type parcel struct {
-	EndpointID uuid.UUID
-	State      State
-	Round      int
-	Alive      bool // the endpoint is neither disabled nor removed
-	URL        string
-	ID         string
-	Body       []byte
-	Secrets    []sign.Secret
-	Now        time.Time
+	State   State
+	Round   int
+	Alive   bool // the endpoint is neither disabled nor removed
+	URL     string
+	ID      string
+	Body    []byte
+	Secrets []sign.Secret
+	Now     time.Time
 }
 
 // Work sends one message and writes down the answer.
@@ -104,7 +105,7 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[DeliverArgs]) e
 	case p.Round != job.Args.Round || p.State != Queued:
 		return nil // somebody asked for another round, or this one is done
 	case !p.Alive:
-		return w.end(ctx, job.Args, Dropped)
+		return w.drop(ctx, job.Args)
 	}
 	h := http.Header{"Content-Type": {sign.ContentType}, "User-Agent": {"Ironhold-Webhooks/1"}}
 	sign.Sign(h, p.ID, p.Now, p.Body, p.Secrets...)
@@ -112,7 +113,7 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[DeliverArgs]) e
 	if ctx.Err() != nil {
 		return ctx.Err() // we stop: that says nothing about the receiver
 	}
-	return w.record(ctx, job, p, answer, err)
+	return w.record(ctx, job, answer, err)
 }
 
 // later puts a job off whose endpoint has no place free: the longer, the more of them wait there, so that
@@ -133,10 +134,10 @@ func (w *deliverWorker) read(ctx context.Context, id uuid.UUID) (p parcel, err e
 	err = pg.Engine(ctx, w.db, pg.By{Actor: "webhooks"}, func(tx pgx.Tx) error {
 		var secret, old []byte
 		err := tx.QueryRow(ctx, `
-select d.endpoint_id, d.state, d.round, e.disabled_at is null and e.removed_at is null, e.url, m.id::text, m.body, e.secret,
+select d.state, d.round, e.disabled_at is null and e.removed_at is null, e.url, m.id::text, m.body, e.secret,
        case when e.old_secret_until > clock_timestamp() then e.old_secret end, clock_timestamp()
   from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id join webhook_messages m on m.id = d.message_id
- where d.id = $1`, id).Scan(&p.EndpointID, &p.State, &p.Round, &p.Alive, &p.URL, &p.ID, &p.Body, &secret, &old, &p.Now)
+ where d.id = $1`, id).Scan(&p.State, &p.Round, &p.Alive, &p.URL, &p.ID, &p.Body, &secret, &old, &p.Now)
 		if p.Secrets = []sign.Secret{secret}; old != nil {
 			p.Secrets = append(p.Secrets, old)
 		}
@@ -146,7 +147,7 @@ select d.endpoint_id, d.state, d.round, e.disabled_at is null and e.removed_at i
 }
 
 // record writes the answer down and says whether there is another attempt: a *notDelivered.
-func (w *deliverWorker) record(ctx context.Context, job *river.Job[DeliverArgs], p parcel, a outbound.Answer, failure error) error {
+func (w *deliverWorker) record(ctx context.Context, job *river.Job[DeliverArgs], a outbound.Answer, failure error) error {
 	gone := failure == nil && a.Status == http.StatusGone
 	state, last := Queued, job.Attempt >= job.MaxAttempts
 	switch {
@@ -166,7 +167,7 @@ func (w *deliverWorker) record(ctx context.Context, job *river.Job[DeliverArgs],
 		if gone {
 			// The endpoint before the delivery, as everywhere.
 			if _, err := tx.Exec(ctx, `update webhook_endpoints set disabled_at = clock_timestamp(), disabled_why = 'gone'
-				where id = $1 and disabled_at is null and removed_at is null`, p.EndpointID); err != nil {
+				where id = $1 and disabled_at is null and removed_at is null`, job.Args.Endpoint); err != nil {
 				return err
 			}
 		}
@@ -175,7 +176,7 @@ update webhook_deliveries set state = @state, attempts = attempts + 1, attempted
        answer = @answer, took_ms = @took, next_at = case when @state = 'queued' then clock_timestamp() + make_interval(secs => @wait) end
  where id = @id and round = @round and state = 'queued'`, pgx.StrictNamedArgs{
 			"state": string(state), "status": status, "reason": string(reason), "answer": readable(a.Body), "took": a.Took.Milliseconds(),
-			"wait": backoff[min(max(job.Attempt, 1), len(backoff))-1].Seconds(), "id": job.Args.Delivery, "round": job.Args.Round,
+			"wait": wait(job).Seconds(), "id": job.Args.Delivery, "round": job.Args.Round,
 		})
 		return err
 	})
@@ -202,12 +203,18 @@ func (e *notDelivered) Error() string {
 	return fmt.Sprintf("not delivered: the receiver answered %d", e.status)
 }
 
-func (w *deliverWorker) end(ctx context.Context, args DeliverArgs, state State) error {
-	return pg.Engine(ctx, w.db, pg.By{Actor: "webhooks"}, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "update webhook_deliveries set state = $3, next_at = null where id = $1 and round = $2 and state = 'queued'",
-			args.Delivery, args.Round, string(state))
+// drop ends a delivery whose endpoint is disabled or gone.
+func (w *deliverWorker) drop(ctx context.Context, args DeliverArgs) error {
+	err := pg.Engine(ctx, w.db, pg.By{Actor: "webhooks"}, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "update webhook_deliveries set state = 'dropped', next_at = null where id = $1 and round = $2 and state = 'queued'",
+			args.Delivery, args.Round)
 		return err
 	})
+	if err != nil {
+		return fmt.Errorf("drop: %w", err)
+	}
+	w.changed()
+	return nil
 }
 
 // readable is an answer as text that the database and a page can show.

@@ -156,7 +156,7 @@ func TestDisabledDrops(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.work()
-	eventually(t, "it is dropped", func() bool { return b.deliveries(id)[0].State == notify.Dropped })
+	eventually(t, "it is dropped", func() bool { return b.deliveries(id)[0].State == notify.Dropped && b.changes.Load() == 1 })
 	if n := len(r.all()); n != 0 {
 		t.Errorf("%d requests", n)
 	}

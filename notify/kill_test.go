@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	halt, err := work(ctx, url, fmt.Sprint("process-", os.Getpid()), nil)
+	halt, err := work(ctx, url, fmt.Sprint("process-", os.Getpid()), nil, func() {})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

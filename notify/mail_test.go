@@ -151,7 +151,7 @@ func TestOverBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	b := post(t)
 	ada := "user:" + b.person("ada@acme.example", "Ada", "customer", "", "UTC").String()
-	w, err := newWorker(t.Context(), pgtest.LoginURL(t, b.owner.Config().ConnString()), "idle", b.catcher)
+	w, err := newWorker(t.Context(), pgtest.LoginURL(t, b.owner.Config().ConnString()), "idle", b.catcher, b.changed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,6 +49,7 @@ type bench struct {
 	org     uuid.UUID
 	catcher *mailcatch.Server // where mails go; nil for a portal without mail
 	keys    atomic.Int64
+	changes atomic.Int64 // how often workers said that there is something new to see
 }
 
 func setup(t testing.TB) *bench {
@@ -111,12 +112,14 @@ func (b *bench) now() {
 // work runs the relay and the workers until the test ends.
 func (b *bench) work() {
 	b.t.Helper()
-	stop, err := work(b.t.Context(), pgtest.LoginURL(b.t, b.owner.Config().ConnString()), "test", b.catcher)
+	stop, err := work(b.t.Context(), pgtest.LoginURL(b.t, b.owner.Config().ConnString()), "test", b.catcher, b.changed)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(stop)
 }
+
+func (b *bench) changed() { b.changes.Add(1) }
 
 // worker is a process's part of this package, as the application has it; not started.
 type worker struct {
@@ -126,7 +129,7 @@ type worker struct {
 }
 
 // newWorker sends mails to the catcher; nil for none.
-func newWorker(ctx context.Context, url, id string, catcher *mailcatch.Server) (*worker, error) {
+func newWorker(ctx context.Context, url, id string, catcher *mailcatch.Server, changed func()) (*worker, error) {
 	db, err := pg.Connect(ctx, url, pg.PoolOptions{Name: id, MaxConns: 8, Role: migrations.RoleEngine})
 	if err != nil {
 		return nil, err
@@ -141,7 +144,7 @@ func newWorker(ctx context.Context, url, id string, catcher *mailcatch.Server) (
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1}))
 	workers := river.NewWorkers()
-	notify.AddWorkers(workers, db, client(), mailer, func() {}, log)
+	notify.AddWorkers(workers, db, client(), mailer, changed, log)
 	jobs, err := river.NewClient(riverpgxv5.New(db), &river.Config{
 		ID: id, Schema: migrations.RiverSchema, Workers: workers, Logger: log,
 		Queues: map[string]river.QueueConfig{
@@ -158,8 +161,8 @@ func newWorker(ctx context.Context, url, id string, catcher *mailcatch.Server) (
 }
 
 // work starts one and returns how it is stopped.
-func work(ctx context.Context, url, id string, catcher *mailcatch.Server) (stop func(), err error) {
-	w, err := newWorker(ctx, url, id, catcher)
+func work(ctx context.Context, url, id string, catcher *mailcatch.Server, changed func()) (stop func(), err error) {
+	w, err := newWorker(ctx, url, id, catcher, changed)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func TestTidyRemovesWhatIsOld(t *testing.T) {
 // tidy runs the periodic job once.
 func (b *bench) tidy() {
 	b.t.Helper()
-	w, err := newWorker(b.t.Context(), pgtest.LoginURL(b.t, b.owner.Config().ConnString()), "tidy", b.catcher)
+	w, err := newWorker(b.t.Context(), pgtest.LoginURL(b.t, b.owner.Config().ConnString()), "tidy", b.catcher, b.changed)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func (b *bench) tidy() {
 func TestTidyGivesUpWhatIsLost(t *testing.T) {
 	t.Parallel()
 	b := post(t)
-	w, err := newWorker(t.Context(), pgtest.LoginURL(t, b.owner.Config().ConnString()), "idle", b.catcher)
+	w, err := newWorker(t.Context(), pgtest.LoginURL(t, b.owner.Config().ConnString()), "idle", b.catcher, b.changed)
 	if err != nil {
 		t.Fatal(err)
 	}
