@@ -176,6 +176,9 @@ func (m message) body(source string, sequence *int64) ([]byte, error) {
 		subject["machine"] = map[string]any{"asset_tag": m.AssetTag, "site": m.Site}
 		subject["price_month"] = map[string]any{"amount_minor": m.PriceMinor, "currency": m.Currency}
 		subject["setup"] = map[string]any{"amount_minor": m.SetupMinor, "currency": m.Currency}
+		if m.Begun != nil {
+			*m.Begun = m.Begun.UTC() // as all times in it
+		}
 		if m.Kind == "service" {
 			subject["hold"], subject["started_at"] = m.HoldID, m.Begun
 			delete(subject, "hold_id")
