@@ -59,7 +59,7 @@ select s.kind, s.state, s.subject_id, s.secret, coalesce(u.email, s.person), coa
               and not exists (select from holds x where x.machine_id = m.id and x.state = 'held' and x.expires_at > c.now)
               and not exists (select from services x where x.machine_id = m.id and x.ended_at is null)
        end,
-       s.kind = 'hold_ending' and h.expires_at - c.now > make_interval(secs => $2),
+       s.kind = 'hold_ending' and not (` + endsSoon + `),
        m.asset_tag, coalesce(h.expires_at, i.expires_at, r.expires_at), v.id
   from (select clock_timestamp() as now offset 0) c
  cross join mails s
@@ -72,14 +72,14 @@ select s.kind, s.state, s.subject_id, s.secret, coalesce(u.email, s.person), coa
   left join invitations i on s.kind = 'invitation' and i.id = s.subject_id
   left join users by on 'user:' || by.id = i.created_by
   left join password_resets r on s.kind = 'password_reset' and r.id = s.subject_id
- where s.id = $1`
+ where s.id = $2`
 
 // letter reads what a mail is about and writes it, in the person's language and zone.
 func (m *Mailer) letter(ctx context.Context, id uuid.UUID) (p prepared, err error) {
 	var o occasion
 	err = pg.Engine(ctx, m.db, pg.By{Actor: "mail"}, func(tx pgx.Tx) error {
 		var live, early *bool
-		err := tx.QueryRow(ctx, letterSQL, id, m.before.Seconds()).Scan(&o.Kind, &o.State, &o.Subject, &o.Secret, &o.Address, &o.Name, &o.Language,
+		err := tx.QueryRow(ctx, letterSQL, m.before.Seconds(), id).Scan(&o.Kind, &o.State, &o.Subject, &o.Secret, &o.Address, &o.Name, &o.Language,
 			&o.Zone, &o.Org, &o.Gone, &o.Now, &live, &early, &o.AssetTag, &o.Deadline, &o.ServiceID)
 		o.Live, o.Early = live != nil && *live, early != nil && *early
 		return err

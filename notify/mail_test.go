@@ -157,6 +157,7 @@ func TestOverBeforeItIsSent(t *testing.T) {
 	}
 	t.Cleanup(w.db.Close)
 	confirmed, extended, fresh := b.ending(ada, 2*time.Minute), b.ending(ada, 2*time.Minute), b.ending(ada, 10*time.Minute)
+	little := b.ending(ada, 2*time.Minute) // extended by less than the warning
 	machine := fixture.Add(t, b.owner, fixture.Machine{Tag: "FREE-1"})[0]
 	entry := fixture.Get[uuid.UUID](t, b.owner, "insert into waiting_list (org_id, actor, request) values ($1, $2, '{}') returning id", b.org, ada)
 	fixture.Exec(t, b.owner, "update waiting_list set state = 'told', told_at = clock_timestamp(), machine_id = $2 where id = $1", entry, machine)
@@ -167,7 +168,7 @@ func TestOverBeforeItIsSent(t *testing.T) {
 	if _, err := w.relay.Once(t.Context()); err != nil { // the jobs are there
 		t.Fatal(err)
 	}
-	if b.state(confirmed) != "queued" || b.state(extended) != "queued" || b.state(fresh) != "" || b.state(entry) != "queued" || b.state(inv.ID) != "queued" {
+	if b.state(confirmed) != "queued" || b.state(extended) != "queued" || b.state(little) != "queued" || b.state(fresh) != "" || b.state(entry) != "queued" || b.state(inv.ID) != "queued" {
 		t.Fatalf("%q %q %q %q %q", b.state(confirmed), b.state(extended), b.state(fresh), b.state(entry), b.state(inv.ID))
 	}
 	if _, _, err := b.book.Convert(t.Context(), actor, b.scope(), confirmed); err != nil {
@@ -176,13 +177,14 @@ func TestOverBeforeItIsSent(t *testing.T) {
 	if _, err := b.book.Extend(t.Context(), actor, b.scope(), extended, "e"); err != nil {
 		t.Fatal(err)
 	}
+	fixture.Exec(t, b.owner, "update holds set extended_at = clock_timestamp(), expires_at = clock_timestamp() + interval '4 minutes 50 seconds' where id = $1", little)
 	fixture.Exec(t, b.owner, `insert into holds (org_id, machine_id, idempotency_key, expires_at) values ($1, $2, 'taken', clock_timestamp() + interval '1 hour')`, b.org, machine)
 	if err := b.directory().RevokeInvitation(t.Context(), actor, b.org, inv.ID); err != nil {
 		t.Fatal(err)
 	}
 	b.work()
 	eventually(t, "they are over", func() bool {
-		return b.state(confirmed) == "skipped over" && b.state(extended) == "" && b.state(entry) == "skipped over" && b.state(inv.ID) == "skipped over"
+		return b.state(confirmed) == "skipped over" && b.state(extended) == "" && b.state(little) == "" && b.state(entry) == "skipped over" && b.state(inv.ID) == "skipped over"
 	})
 	if n := len(b.catcher.All()); n != 0 {
 		t.Errorf("%d mails", n)

@@ -116,13 +116,17 @@ func (m *Mailer) relay(ctx context.Context, tx pgx.Tx, client *river.Client[pgx.
 // lookEvery is how late a mail about the end of a hold may be; the look reads all holds that end soon.
 const lookEvery = 5 * time.Second
 
+// endsSoon is whether somebody is told of the end of a hold h at a time c.now; $1 is how long before it,
+// in seconds.
+const endsSoon = `h.expires_at < c.now + make_interval(secs => $1)
+   and h.expires_at - c.now < (h.expires_at - coalesce(h.extended_at, h.created_at)) / 3`
+
 // ending writes the mails about holds that end soon, in the words of the index by deadline.
 func (m *Mailer) ending(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, `
 select mails_tell('hold_ending', h.id, h.created_by, h.org_id)
   from holds h, (select clock_timestamp() as now offset 0) c
- where h.state || '' = 'held' and h.expires_at > c.now and h.expires_at < c.now + make_interval(secs => $1)
-   and h.expires_at - c.now < (h.expires_at - coalesce(h.extended_at, h.created_at)) / 3
+ where h.state || '' = 'held' and h.expires_at > c.now and `+endsSoon+`
    and not exists (select from mails s where s.kind = 'hold_ending' and s.subject_id = h.id)
  limit $2`, m.before.Seconds(), relayBatch)
 	return err
