@@ -37,16 +37,7 @@ func (d *Directory) Forgot(ctx context.Context, requestID, email string) error {
 		if err != nil || recent {
 			return err
 		}
-		if err := revokeResets(ctx, tx, id); err != nil {
-			return err
-		}
-		secret, hash := newSecret()
-		var link uuid.UUID
-		err = tx.QueryRow(ctx, `insert into password_resets (user_id, token_hash, expires_at)
-			values ($1, $2, clock_timestamp() + make_interval(secs => $3)) returning id`, id, hash, ResetLife.Seconds()).Scan(&link)
-		if err != nil {
-			return err
-		}
-		return d.linkMade(ctx, tx, Link{Kind: "password_reset", ID: link, OrgID: org, UserID: &id, Email: email, Secret: secret})
+		_, _, err = d.newReset(ctx, tx, Link{OrgID: org, UserID: &id, Email: email})
+		return err
 	})
 }

@@ -15,7 +15,6 @@ import (
 // shown once. An earlier open one ends. actor, who makes it, gets none for themselves: that would go
 // round their present password.
 func (d *Directory) AddReset(ctx context.Context, by pg.By, org, actor, id uuid.UUID) (secret string, until time.Time, err error) {
-	secret, hash := newSecret()
 	err = d.changeMember(ctx, by, org, id, func(tx pgx.Tx, u User) error {
 		switch {
 		case u.ID == actor:
@@ -23,22 +22,30 @@ func (d *Directory) AddReset(ctx context.Context, by pg.By, org, actor, id uuid.
 		case u.DisabledAt != nil:
 			return &MemberRefused{IsDisabled}
 		}
-		if err := revokeResets(ctx, tx, id); err != nil {
-			return err
-		}
-		var link uuid.UUID
-		err := tx.QueryRow(ctx, `insert into password_resets (user_id, token_hash, expires_at)
-			values ($1, $2, clock_timestamp() + make_interval(secs => $3)) returning id, expires_at`,
-			id, hash, ResetLife.Seconds()).Scan(&link, &until)
-		if err != nil {
-			return err
-		}
-		return d.linkMade(ctx, tx, Link{Kind: "password_reset", ID: link, OrgID: &org, UserID: &id, Email: u.Email, Secret: secret})
+		secret, until, err = d.newReset(ctx, tx, Link{OrgID: &org, UserID: &id, Email: u.Email})
+		return err
 	})
 	if err != nil {
 		return "", time.Time{}, err
 	}
 	return secret, until, nil
+}
+
+// newReset makes the link of whom l names in place of an earlier open one, and tells OnLink's function.
+func (d *Directory) newReset(ctx context.Context, tx pgx.Tx, l Link) (secret string, until time.Time, err error) {
+	if err := revokeResets(ctx, tx, *l.UserID); err != nil {
+		return "", until, err
+	}
+	var hash []byte
+	l.Kind = "password_reset"
+	l.Secret, hash = newSecret()
+	err = tx.QueryRow(ctx, `insert into password_resets (user_id, token_hash, expires_at)
+		values ($1, $2, clock_timestamp() + make_interval(secs => $3)) returning id, expires_at`,
+		l.UserID, hash, ResetLife.Seconds()).Scan(&l.ID, &until)
+	if err != nil {
+		return "", until, err
+	}
+	return l.Secret, until, d.linkMade(ctx, tx, l)
 }
 
 func revokeResets(ctx context.Context, tx pgx.Tx, userID uuid.UUID) error {
