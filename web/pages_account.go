@@ -207,9 +207,12 @@ func (s *server) endAllSessions(w http.ResponseWriter, r *http.Request) error {
 	return s.signOut(w, r)
 }
 
-// pathID is the identifier in the address, as it is written; anything else is nothing that exists.
-func pathID(r *http.Request) (uuid.UUID, error) {
-	text := request.PathValue(r, "id")
+// pathID is the identifier in the address.
+func pathID(r *http.Request) (uuid.UUID, error) { return pathUUID(r, "id") }
+
+// pathUUID is a named identifier in the address, as it is written; anything else is nothing that exists.
+func pathUUID(r *http.Request, name string) (uuid.UUID, error) {
+	text := request.PathValue(r, name)
 	id, err := uuid.Parse(text)
 	if err != nil || id.String() != text {
 		return uuid.Nil, problem.NoSuch()

@@ -17,13 +17,10 @@ import (
 	"ironhold/web/request"
 )
 
-// mailRows is a page of mails.
-const mailRows = 50
-
 // mails says what became of them, and shows those of a trial.
 func (s *server) mails(w http.ResponseWriter, r *http.Request) error {
 	after := listPage(r)
-	list, err := notify.Records(r.Context(), s.DB, after, mailRows+1)
+	list, err := notify.Records(r.Context(), s.DB, after, listRows+1)
 	if err != nil {
 		return err
 	}
@@ -31,12 +28,12 @@ func (s *server) mails(w http.ResponseWriter, r *http.Request) error {
 	if s.Mail != nil {
 		m.Server = s.Mail.Server()
 	}
-	for _, v := range list[:min(len(list), mailRows)] {
+	for _, v := range list[:min(len(list), listRows)] {
 		m.Items = append(m.Items, views.MailRow{Kind: v.Kind, To: v.To, State: v.State, Why: v.Why, Attempts: v.Attempts, CreatedAt: v.CreatedAt})
 	}
 	last := uuid.Nil
-	if len(list) > mailRows {
-		last = list[mailRows-1].ID
+	if len(list) > listRows {
+		last = list[listRows-1].ID
 	}
 	m.First, m.Next = pageLinks("/admin/mail", "", "", after != uuid.Nil, last)
 	if s.Caught != nil {

@@ -8,15 +8,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"ironhold/migrations/pg"
 	"ironhold/notify"
 	"ironhold/views"
 	"ironhold/views/i18n"
 	"ironhold/web/problem"
 	"ironhold/web/request"
 )
-
-// deliveryRows is a page of deliveries.
-const deliveryRows = 50
 
 func (s *server) webhooks(w http.ResponseWriter, r *http.Request) error {
 	list, err := s.Webhooks.Endpoints(r.Context(), request.Actor(r.Context()).OrgID)
@@ -124,16 +122,16 @@ func (s *server) webhookModel(r *http.Request, id uuid.UUID) (m views.WebhookPag
 	if r.Method == http.MethodGet {
 		after = listPage(r)
 	}
-	list, err := s.Webhooks.Deliveries(ctx, actor.OrgID, id, after, deliveryRows+1)
+	list, err := s.Webhooks.Deliveries(ctx, actor.OrgID, id, after, listRows+1)
 	if err != nil {
 		return m, err
 	}
-	for _, d := range list[:min(len(list), deliveryRows)] {
+	for _, d := range list[:min(len(list), listRows)] {
 		m.Deliveries = append(m.Deliveries, deliveryRow(ctx, d))
 	}
 	last := uuid.Nil
-	if len(list) > deliveryRows {
-		last = list[deliveryRows-1].ID
+	if len(list) > listRows {
+		last = list[listRows-1].ID
 	}
 	m.First, m.Next = pageLinks("/org/webhooks/"+id.String(), "", "", after != uuid.Nil, last)
 	return m, nil
@@ -153,10 +151,6 @@ func deliveryRow(ctx context.Context, d notify.Delivery) views.DeliveryRow {
 	return row
 }
 
-func (s *server) backToWebhooks(w http.ResponseWriter, r *http.Request) error {
-	return seeOther(w, r, "/org/webhooks")
-}
-
 func (s *server) backToWebhook(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
@@ -165,15 +159,18 @@ func (s *server) backToWebhook(w http.ResponseWriter, r *http.Request) error {
 	return seeOther(w, r, "/org/webhooks/"+id.String())
 }
 
+// webhookChange is one change of an organisation's receiver.
+type webhookChange func(ctx context.Context, by pg.By, org, id uuid.UUID) error
+
 // changeWebhook runs one change of the receiver in the address and goes on to the page after it.
-func (s *server) changeWebhook(notice string, away bool, change func(ctx context.Context, org, id uuid.UUID) error) handler {
+func (s *server) changeWebhook(notice string, away bool, change webhookChange) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id, err := pathID(r)
 		if err != nil {
 			return err
 		}
 		ctx := r.Context()
-		if err := change(ctx, request.Actor(ctx).OrgID, id); err != nil {
+		if err := change(ctx, request.By(ctx), request.Actor(ctx).OrgID, id); err != nil {
 			return err
 		}
 		s.notify(ctx, notice)
@@ -223,11 +220,8 @@ func deliveryID(r *http.Request) (id, delivery uuid.UUID, err error) {
 	if id, err = pathID(r); err != nil {
 		return id, delivery, err
 	}
-	text := request.PathValue(r, "delivery")
-	if delivery, err = uuid.Parse(text); err != nil || delivery.String() != text {
-		return id, delivery, problem.NoSuch()
-	}
-	return id, delivery, nil
+	delivery, err = pathUUID(r, "delivery")
+	return id, delivery, err
 }
 
 func (s *server) webhookDelivery(w http.ResponseWriter, r *http.Request) error {

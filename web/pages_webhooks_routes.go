@@ -1,23 +1,10 @@
 package web
 
-import (
-	"context"
-
-	"github.com/google/uuid"
-
-	"ironhold/accounts"
-	"ironhold/web/request"
-)
+import "ironhold/accounts"
 
 // webhookRoutes are the pages about where the organisation is told.
 func (s *server) webhookRoutes(get, post router) []route {
 	const f = accounts.ManageWebhooks
-	change := func(verb, notice string, away bool, f func(ctx context.Context, org, id uuid.UUID) error) []route {
-		return []route{
-			get("/org/webhooks/{id}/"+verb, accounts.ManageWebhooks, s.backToWebhook),
-			post("/org/webhooks/{id}/"+verb, accounts.ManageWebhooks, s.changeWebhook(notice, away, f)),
-		}
-	}
 	routes := []route{
 		get("/org/webhooks", f, s.webhooks),
 		post("/org/webhooks", f, s.addWebhook),
@@ -29,16 +16,18 @@ func (s *server) webhookRoutes(get, post router) []route {
 		get("/org/webhooks/{id}/deliveries/{delivery}/retry", f, s.backToDelivery),
 		post("/org/webhooks/{id}/deliveries/{delivery}/retry", f, s.retryDelivery),
 	}
-	routes = append(routes, change("test", "webhook.saved_test", false, func(ctx context.Context, org, id uuid.UUID) error {
-		return s.Webhooks.Test(ctx, request.By(ctx), org, id)
-	})...)
-	routes = append(routes, change("disable", "webhook.saved_disabled", false, func(ctx context.Context, org, id uuid.UUID) error {
-		return s.Webhooks.Disable(ctx, request.By(ctx), org, id)
-	})...)
-	routes = append(routes, change("enable", "webhook.saved_enabled", false, func(ctx context.Context, org, id uuid.UUID) error {
-		return s.Webhooks.Enable(ctx, request.By(ctx), org, id)
-	})...)
-	return append(routes, change("remove", "webhook.saved_removed", true, func(ctx context.Context, org, id uuid.UUID) error {
-		return s.Webhooks.Remove(ctx, request.By(ctx), org, id)
-	})...)
+	for _, c := range []struct {
+		verb, notice string
+		away         bool // the receiver has no page afterwards
+		change       webhookChange
+	}{
+		{"test", "webhook.saved_test", false, s.Webhooks.Test},
+		{"disable", "webhook.saved_disabled", false, s.Webhooks.Disable},
+		{"enable", "webhook.saved_enabled", false, s.Webhooks.Enable},
+		{"remove", "webhook.saved_removed", true, s.Webhooks.Remove},
+	} {
+		at := "/org/webhooks/{id}/" + c.verb
+		routes = append(routes, get(at, f, s.backToWebhook), post(at, f, s.changeWebhook(c.notice, c.away, c.change)))
+	}
+	return routes
 }
