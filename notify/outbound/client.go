@@ -62,9 +62,6 @@ func New(o Options) *Client {
 	return c
 }
 
-// HTTP gives the client for libraries that want one; the size of answers is then theirs to bound.
-func (c *Client) HTTP() *http.Client { return c.http }
-
 // byScheme keeps a transport for each: unprotected requests go to fewer addresses.
 type byScheme struct{ https, http *http.Transport }
 
