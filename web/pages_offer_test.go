@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"ironhold/accounts"
+	"ironhold/fleet"
 	"ironhold/holds"
+	"ironhold/migrations/pg"
 	"ironhold/migrations/pgtest/fixture"
 )
 
@@ -253,4 +256,38 @@ func TestWhatMatchesWhileChoosing(t *testing.T) {
 	ada.post("/waiting", "min_ram_gb", "4096").want(303)
 	ada.get("/order/match")
 	ada.get("/waiting").says("You are on the waiting list")
+}
+
+// The catalogue of whole fleets stays below 50 kB, page by page, sorted, filtered, wrongly filtered,
+// and in the longer language.
+func TestWholeFleetsFitThePage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if err := s.server.Fleet.Sample(t.Context(), pg.By{Actor: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open("../testdata/fleet-1173.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // only read
+	if _, err := s.server.Fleet.Import(t.Context(), pg.By{Actor: "test"}, file, fleet.ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b := s.person("Maximiliane Freifrau von und zu Hohenlohe-Waldenburg", accounts.OrgAdmin, "acme") // a long head
+	b.header.Set("Accept-Language", "de")
+	fixture.Exec(t, s.owner, "update org_limits set max_holds = 50 where org_id = $1", s.acme)
+	for i := range 25 { // what is one's own says so
+		b.post("/order", "key", fmt.Sprint("k-", i), "min_ram_gb", strconv.Itoa(16*i)).want(303)
+	}
+	seen := 0
+	for _, query := range []string{"", "sort=-ram", "sort=-price", "min_ram_gb=abc&max_price=x", "min_ram_gb=256&feature=ECC"} {
+		for page := 1; page <= 4; page++ {
+			p := b.get("/offers?" + query + "&page=" + strconv.Itoa(page)).want(200)
+			if seen = max(seen, len(p.raw)); len(p.raw) > 50_000 {
+				t.Errorf("%s: %d bytes", p.what, len(p.raw))
+			}
+		}
+	}
+	t.Logf("the largest has %d bytes", seen)
 }

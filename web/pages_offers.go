@@ -15,7 +15,7 @@ import (
 )
 
 // offersPerPage keeps a page well below 50 kB.
-const offersPerPage = 25
+const offersPerPage = 20
 
 // offers is the catalogue. Filters and order are in the address: unknown parameters are ignored,
 // wrong ones are told and left out.
