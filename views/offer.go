@@ -61,8 +61,13 @@ func (m ComparePage) rows(ctx context.Context) []compareRow {
 	one := func(of func(o Offer) string) func(o Offer) []string {
 		return func(o Offer) []string { return []string{of(o)} }
 	}
-	add(t(ctx, "hold.price"), one(func(o Offer) string { return money(ctx, o.Price) + " " + t(ctx, "server.per_month") }))
-	add(t(ctx, "hold.setup"), one(func(o Offer) string { return o.setup(ctx) }))
+	add(t(ctx, "compare.price"), one(func(o Offer) string { return money(ctx, o.Price) }))
+	add(t(ctx, "hold.setup"), one(func(o Offer) string {
+		if o.Setup.Minor == 0 {
+			return t(ctx, "compare.nothing")
+		}
+		return money(ctx, o.Setup)
+	}))
 	add(t(ctx, "server.site"), one(func(o Offer) string { return o.place(ctx) }))
 	add(t(ctx, "server.cores_label"), one(func(o Offer) string { return o.cores(ctx) }))
 	add(t(ctx, "server.memory"), one(func(o Offer) string { return o.memory(ctx) }))

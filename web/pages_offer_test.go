@@ -123,7 +123,7 @@ func TestCompare(t *testing.T) {
 	if n := len(findIn(p.find("thead")[0], "th")); n != 1+2 {
 		t.Errorf("%d side by side", n)
 	}
-	p.says("€40.00 per month").says("€10.00 per month").says("2 configurations side by side")
+	p.says("Price per month").says("€40.00").says("€10.00").says("2 configurations side by side")
 	back := ""
 	for _, l := range p.links() {
 		if strings.HasPrefix(l, "/offers?") {
@@ -140,7 +140,7 @@ func TestCompare(t *testing.T) {
 			differ = append(differ, strings.Join(strings.Fields(textOf(findIn(row, "th")[0])), " "))
 		}
 	}
-	if !slices.Equal(differ, []string{"Price (differs)", "Memory (differs)"}) {
+	if !slices.Equal(differ, []string{"Price per month (differs)", "Memory (differs)"}) {
 		t.Errorf("said to differ: %q", differ)
 	}
 	if n := len(findIn(ada.get("/offers/compare?" + query(ids...)).want(200).says("At most 4 stand side by side").find("thead")[0], "th")); n != 1+4 {
