@@ -19,6 +19,8 @@ var allowed = map[string][]string{
 	"holds/invariants":   {"migrations", "migrations/pg"},
 	"holds/watch":        {"holds/invariants", "fleet", "migrations/pg"},
 	"provision":          {"holds", "fleet", "accounts", "migrations/pg"},
+	"provision/driver":   {},
+	"provision/webhook":  {"provision/driver", "notify/outbound", "notify/sign"},
 	"notify":             {"notify/*", "holds", "fleet", "accounts", "migrations/pg", "views/i18n"},
 	"notify/outbound":    {},
 	"notify/sign":        {},

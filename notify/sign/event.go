@@ -10,7 +10,7 @@ import (
 const ContentType = "application/cloudevents+json; charset=utf-8"
 
 // Event is a message: a CloudEvent whose id is also the webhook-id. Sequence counts what happened to
-// the subject, from 1; 0 leaves it out.
+// the subject, from 1; 0 leaves it out, as the zero Time does.
 type Event struct {
 	ID       string
 	Source   string // a URI reference: who sends
@@ -29,7 +29,7 @@ type envelope struct {
 	Source          string          `json:"source"`
 	Type            string          `json:"type"`
 	Subject         string          `json:"subject,omitempty"`
-	Time            string          `json:"time"`
+	Time            string          `json:"time,omitempty"`
 	Sequence        string          `json:"sequence,omitempty"`
 	DataContentType string          `json:"datacontenttype"`
 	Data            json.RawMessage `json:"data"`
@@ -39,7 +39,10 @@ type envelope struct {
 func (e Event) Body() ([]byte, error) {
 	v := envelope{
 		SpecVersion: "1.0", ID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Subject,
-		Time: e.Time.UTC().Format(time.RFC3339Nano), DataContentType: "application/json", Data: e.Data,
+		DataContentType: "application/json", Data: e.Data,
+	}
+	if !e.Time.IsZero() {
+		v.Time = e.Time.UTC().Format(time.RFC3339Nano)
 	}
 	if e.Sequence > 0 {
 		v.Sequence = fmt.Sprintf("%010d", e.Sequence)
