@@ -87,12 +87,8 @@ func show(r *prove.Report) {
 		fmt.Printf("  %-62s left out: %s\n", name, r.LeftOut[name])
 	}
 	fmt.Printf("\njudged\n%s", r.Verdict.Summary())
-	if len(r.Hygiene) > 0 {
-		fmt.Printf("\nconnections, how long each caller kept one\n  %-12s %-44s %8s %9s %8s\n", "pool", "caller", "times", "mean ms", "< 20 ms")
-		for _, h := range r.Hygiene {
-			fmt.Printf("  %-12s %-44s %8d %9.2f %7.1f%%\n", h.Pool, h.Caller, h.Count, h.Mean*1000, h.Under20ms*100)
-		}
-	}
+	table("connections, how long each caller kept one", "pool", r.Hygiene)
+	table("locks, how long each caller kept one", "lock", r.Locks)
 	fmt.Printf("\nviolations: %d\n", len(r.Violations))
 	for i, v := range r.Violations {
 		if i == 50 {
@@ -102,4 +98,19 @@ func show(r *prove.Report) {
 		fmt.Println("  " + v)
 	}
 	fmt.Println("requests in", r.LogFile)
+}
+
+func table(title, what string, rows []prove.HoldTime) {
+	when := ""
+	for _, h := range rows {
+		if h.When != when {
+			when = h.When
+			fmt.Printf("\n%s: %s\n  %-12s %-44s %8s %9s %9s\n", title, when, what, "caller", "times", "mean ms", "99 % ms")
+		}
+		most := "more"
+		if h.Most > 0 {
+			most = fmt.Sprintf("< %g", h.Most*1000)
+		}
+		fmt.Printf("  %-12s %-44s %8d %9.2f %9s\n", h.What, h.Caller, h.Count, h.Mean*1000, most)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
@@ -27,6 +26,7 @@ func newHoldTimes(r *prometheus.Registry) *prometheus.HistogramVec {
 // holdTracer is told by one pool.
 type holdTracer struct {
 	times *prometheus.HistogramVec
+	locks *prometheus.HistogramVec
 	pool  string
 }
 
@@ -37,14 +37,6 @@ type taken struct {
 	at     time.Time
 	caller string
 }
-
-// TraceQueryStart implements pgx.QueryTracer, which a tracer of the pool has to be.
-func (*holdTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-
-// TraceQueryEnd implements pgx.QueryTracer.
-func (*holdTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 type callerKey struct{}
 
@@ -74,6 +66,7 @@ func (t *holdTracer) TraceRelease(_ *pgxpool.Pool, data pgxpool.TraceReleaseData
 		t.times.WithLabelValues(t.pool, v.caller).Observe(time.Since(v.at).Seconds())
 		delete(custom, heldSince)
 	}
+	delete(custom, heldLocks) // of a connection that broke: nobody knows how long
 }
 
 // callerOf names who asks for a connection: the route's pattern or the job's kind, so that there

@@ -62,7 +62,7 @@ func serve(ctx context.Context, c *call) error {
 	p := &process{call: c, settings: s, log: log, registry: newRegistry(), failed: make(chan error, 4), options: serveOptions{
 		web: *role != "worker", work: *role != "web", migrate: !*noMigrate, demo: *withDemo, anyRole: *role == "",
 	}}
-	p.holdTimes = newHoldTimes(p.registry)
+	p.holdTimes, p.lockTimes = newHoldTimes(p.registry), newLockTimes(p.registry)
 	if err = p.start(ctx); err == nil {
 		select {
 		case <-ctx.Done():
@@ -90,6 +90,7 @@ type process struct {
 	log       *slog.Logger
 	registry  *prometheus.Registry
 	holdTimes *prometheus.HistogramVec
+	lockTimes *prometheus.HistogramVec
 	gate      gate
 	started   atomic.Bool
 	failed    chan error
@@ -223,7 +224,7 @@ func (p *process) database(ctx context.Context) (*database, error) {
 
 func (p *process) pool(ctx context.Context, name string, o pg.PoolOptions) (*pgxpool.Pool, error) {
 	o.Name, o.LockTimeout = name, p.settings.LockTimeout
-	o.Tracer = &holdTracer{times: p.holdTimes, pool: name}
+	o.Tracer = &holdTracer{times: p.holdTimes, locks: p.lockTimes, pool: name}
 	db, err := pg.Connect(ctx, p.db.url, o)
 	if err != nil {
 		return nil, err

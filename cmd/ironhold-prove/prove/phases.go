@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +23,7 @@ const (
 	lastCPU   = "Last "
 	nearCPU   = "Near 1"
 	lastLanes = 4 // last machines that are contended for at the same time
+	nearHold  = 3 * time.Second
 )
 
 // mixedFleet is what people in the mixed load ask for: a common kind, and scarce ones.
@@ -73,7 +74,7 @@ func (r *run) phases(ctx context.Context) (*fault.Saboteur, error) {
 			func(ctx context.Context) (string, error) { return r.mixed(ctx, s, fleet) }},
 		{"rush", equal(r.ForSale, "rush-", rushCPU), map[string]string{"HOLD_DURATION": "30m", "HOLD_EXTENSION": "4s", "POOL_INTERACTIVE": "30"}, r.rush},
 		{"last machine", lanes, nil, r.last},
-		{"deadlines", equal(2*r.Deadlines, "near-", nearCPU), map[string]string{"HOLD_DURATION": "3s", "HOLD_EXTENSION": "4s", "POOL_INTERACTIVE": "30"}, r.near},
+		{"deadlines", equal(2*r.Deadlines, "near-", nearCPU), map[string]string{"HOLD_DURATION": nearHold.String(), "HOLD_EXTENSION": "4s", "POOL_INTERACTIVE": "30"}, r.near},
 	} {
 		began := time.Now()
 		if err := r.world.Import(ctx, p.more); err != nil {
@@ -88,6 +89,7 @@ func (r *run) phases(ctx context.Context) (*fault.Saboteur, error) {
 			return s, err
 		}
 		r.say("%s", p.name)
+		r.when = strings.TrimPrefix(r.when+", "+p.name, ", ")
 		text, err := p.run(ctx)
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", p.name, err)
@@ -213,44 +215,6 @@ func (r *run) last(ctx context.Context) (string, error) {
 		r.wrong("%d rounds of the last machine had another number of winners than one", n)
 	}
 	return fmt.Sprintf("%d rounds of %d contenders: %d winners", r.Rounds, r.Contenders, won.Load()), err
-}
-
-// deadlineWindow is how near to its deadline a confirmation is sent.
-const deadlineWindow = 20 * time.Millisecond
-
-// near confirms holds as near to their deadlines as it gets.
-func (r *run) near(ctx context.Context) (string, error) {
-	var within, confirmed, late atomic.Int64
-	offset := (r.low + r.high) / 2
-	err := r.parallel(r.Deadlines, r.Parallel, func(i int) {
-		org := i % len(r.world.Orgs)
-		aim := time.Duration(rand.New(rand.NewPCG(r.Seed, uint64(2)<<40+uint64(i))).Int64N(int64(2*deadlineWindow))) - deadlineWindow //nolint:gosec // replayed
-		a := r.town.NewActor("deadline", i)
-		for attempt := 0; ctx.Err() == nil && attempt < r.Attempts; attempt++ {
-			e := a.Order(ctx, r.simple("near-"+strconv.Itoa(attempt), i, org, record.Ask{CPU: nearCPU}))
-			if !e.OK() {
-				continue
-			}
-			due := e.Expires.Add(-offset)
-			if world.Sleep(ctx, time.Until(due.Add(aim))) != nil {
-				return
-			}
-			c := a.Confirm(ctx, org, i%2, e.Hold, 20*time.Second)
-			if d := c.Sent.Sub(due); d < -deadlineWindow || d > deadlineWindow {
-				continue // a busy machine woke up late: another one
-			}
-			within.Add(1)
-			switch {
-			case c.OK():
-				confirmed.Add(1)
-			case c.Problem == "hold-expired":
-				late.Add(1)
-			}
-			break
-		}
-		r.tell("near the deadline", int(within.Load()), r.Deadlines)
-	})
-	return fmt.Sprintf("%d confirmations sent within %s of their deadline: %d in time, %d too late", within.Load(), deadlineWindow, confirmed.Load(), late.Load()), err
 }
 
 // simple is a purchase without ado.

@@ -75,7 +75,8 @@ type Report struct {
 	LeftOut    map[string]string
 	Verdict    judge.Verdict
 	Requests   int
-	Hygiene    []HoldTime
+	Hygiene    []HoldTime // of connections
+	Locks      []HoldTime
 	Violations []string // of everything
 	LogFile    string
 }
@@ -95,7 +96,9 @@ type run struct {
 	report *Report
 	low    time.Duration // the database's clock minus ours lies between these
 	high   time.Duration
-	times  hygiene
+	// when is the phases that the processes have been there for.
+	when               string
+	connections, locks hygiene
 	// resolved are the orders whose open answer was followed up.
 	resolved map[string]bool
 }
@@ -156,7 +159,7 @@ func (r *run) all(ctx context.Context, file io.Writer) error {
 	}
 	r.measure(ctx)
 	r.report.Faults, r.report.LeftOut = saboteur.Counts()
-	r.report.Requests, r.report.Hygiene = log.Len(), r.times.table()
+	r.report.Requests, r.report.Hygiene, r.report.Locks = log.Len(), r.connections.table(), r.locks.table()
 	r.say("judging %d requests", log.Len())
 	if err := log.Flush(); err != nil {
 		return err

@@ -37,4 +37,11 @@ func TestThePromiseHolds(t *testing.T) {
 	if !slices.ContainsFunc(report.Hygiene, func(h HoldTime) bool { return h.Caller == "POST /api/v1/holds" }) {
 		t.Errorf("nobody told how long an order keeps a connection: %v", report.Hygiene)
 	}
+	for _, lock := range []string{"organisation", "machine"} {
+		if !slices.ContainsFunc(report.Locks, func(h HoldTime) bool {
+			return h.What == lock && h.Caller == "POST /api/v1/holds" && h.When == "rush, last machine" && h.Mean > 0
+		}) {
+			t.Errorf("nobody told how long an order keeps the lock of the %s: %v", lock, report.Locks)
+		}
+	}
 }
