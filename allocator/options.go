@@ -29,7 +29,15 @@ type Options struct {
 	Concurrency  int           // eight times the cores: allocations running at once, a quarter of them for one organisation
 	Precondition Precondition  // none
 	Logger       *slog.Logger
-	OnChange     func() // called after each commit that others may see, never inside a transaction; must not block
+	OnChange     func()        // called after each commit that others may see, never inside a transaction; must not block
+	OnDecided    func(Decided) // called once for each order, simulated and invalid ones apart, when its answer is known; must not block
+}
+
+// Decided is what metrics tell of an order.
+type Decided struct {
+	Outcome                        Outcome
+	Took                           time.Duration // by the process's clock, the wait for its turn included
+	Walked, Skipped, Lost, Changed int           // candidates
 }
 
 // firstLook is how many candidates the first look takes: nearly every order needs one.
@@ -70,6 +78,9 @@ func New(db pg.DB, o Options) *Allocator {
 	}
 	if o.OnChange == nil {
 		o.OnChange = func() {}
+	}
+	if o.OnDecided == nil {
+		o.OnDecided = func(Decided) {}
 	}
 	a := &Allocator{db: db, opt: o, turns: newTurns(o.Concurrency), looks: newSharedLooks(), log: newAttemptLog(db, o.Logger)}
 	a.classes.Store(&catalogue{version: -1})

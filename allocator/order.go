@@ -328,6 +328,7 @@ func (r *run) finish(ctx context.Context, res Result) Result {
 		return r.finishSimulated(res)
 	}
 	res.AttemptID = r.attempt
+	r.a.opt.OnDecided(Decided{Outcome: res.Outcome, Took: time.Since(r.began), Walked: len(r.walk), Skipped: r.skipped, Lost: r.lost, Changed: r.changed})
 	if res.Outcome == Held {
 		r.a.opt.OnChange()
 		if res.Hold.AttemptID != nil {

@@ -74,6 +74,10 @@ const (
 	Checking      Outcome = "checking"
 )
 
+// Outcomes are all that an order that was read can end with.
+var Outcomes = [...]Outcome{Replayed, KeyReused, NotRolledOut, Suspended, AlreadyYours, LimitReached, CoolDown, Held,
+	SomeoneFaster, TryAgain, AllHeld, NoneLeft, Busy, Checking}
+
 // Reason is a stable code that says why a machine is not a candidate.
 type Reason string
 

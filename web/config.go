@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/httprate"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/trace"
 
 	"ironhold/accounts"
 	"ironhold/allocator"
@@ -42,6 +43,7 @@ type Config struct {
 	Jobs      http.Handler      // the pages of the jobs, mounted at JobsPrefix; nil: none
 	Flags     *rollout.Flags    // what pages show as on; nil: they ask the rows
 	Live      *live.Hub         // tells open pages of changes; nil: they poll
+	Tracer    trace.Tracer      // makes a span of each request; nil: no traces
 	Secure    bool              // https in front: Secure cookies and HSTS
 	OrderRate int               // orders per token or person and minute; 0 for no throttle
 	BaseURL   string            // https://portal.example, for absolute links; "" for none

@@ -91,7 +91,7 @@ func (s *server) refreshingFlags(h handler) handler {
 // handler mounts the routes and the middleware around them.
 func (s *server) handler() (http.Handler, error) {
 	mux := chi.NewRouter()
-	mux.Use(s.identify, s.accessLog, s.headers, s.recover, s.strictPath)
+	mux.Use(s.identify, s.traced, s.accessLog, s.headers, s.recover, s.strictPath)
 	seen := map[string]bool{}
 	for _, rt := range s.routes {
 		if err := rt.check(); err != nil {

@@ -29,7 +29,7 @@ const softStop = 3 * time.Second
 // newRiver makes the client of all workers on the background pool. Every process that works jobs
 // has every worker and every schedule: a client that rescues a job of an unknown kind discards it,
 // and schedules live in the memory of whichever process leads.
-func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Allocator, mail *notify.Mailer, changed func(), log *slog.Logger) (*river.Client[pgx.Tx], error) {
+func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Allocator, mail *notify.Mailer, changed func(), traces []rivertype.Middleware, log *slog.Logger) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	holds.AddWorkers(workers, book, log)
 	allocator.AddWorkers(workers, a, log)
@@ -47,7 +47,7 @@ func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Alloc
 		Schema:       migrations.RiverSchema,
 		Logger:       log.With("part", "river"),
 		Workers:      workers,
-		Middleware:   []rivertype.Middleware{namingJobs()},
+		Middleware:   append(traces, namingJobs()),
 		PeriodicJobs: schedules,
 		Queues: map[string]river.QueueConfig{
 			river.QueueDefault: {MaxWorkers: max(1, s.PoolBackground-2)},

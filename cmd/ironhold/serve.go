@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"ironhold/accounts"
 	"ironhold/allocator"
@@ -20,6 +21,7 @@ import (
 	"ironhold/holds"
 	"ironhold/migrations"
 	"ironhold/migrations/pg"
+	"ironhold/migrations/pg/vitals"
 	"ironhold/migrations/pgembed"
 	"ironhold/notify"
 	"ironhold/notify/mailcatch"
@@ -102,7 +104,10 @@ type process struct {
 	workers      *river.Client[pgx.Tx]
 	matches      *allocator.Allocator // of the workers
 	live         *live.Hub
-	hush         func()            // ends live
+	hush         func()                   // ends live
+	traces       *sdktrace.TracerProvider // nil: not wanted
+	vitals       *vitals.Keeper
+	endVitals    func()
 	halt         func()            // ends the relay
 	catcher      *mailcatch.Server // of a trial's mails
 	closeCatcher func()
@@ -115,6 +120,9 @@ type process struct {
 func (p *process) start(ctx context.Context) error {
 	site, err := p.listeners(ctx)
 	if err != nil {
+		return err
+	}
+	if err := p.startTracing(ctx); err != nil {
 		return err
 	}
 	if p.db, err = p.database(ctx); err != nil {
@@ -135,6 +143,9 @@ func (p *process) start(ctx context.Context) error {
 	p.registry.MustRegister(newHoldsCollector(holds.New(interactive, p.settings.policy())))
 	p.registry.MustRegister(newRelayCollector(interactive))
 	p.registry.MustRegister(newInvariantsCollector(interactive))
+	if err := p.startVitals(ctx); err != nil {
+		return err
+	}
 	p.startLive(ctx, interactive)
 	if err := p.startCatcher(ctx); err != nil {
 		return err
@@ -224,7 +235,7 @@ func (p *process) database(ctx context.Context) (*database, error) {
 
 func (p *process) pool(ctx context.Context, name string, o pg.PoolOptions) (*pgxpool.Pool, error) {
 	o.Name, o.LockTimeout = name, p.settings.LockTimeout
-	o.Tracer = &holdTracer{times: p.holdTimes, locks: p.lockTimes, pool: name}
+	o.Tracer = p.tracerOf(name)
 	db, err := pg.Connect(ctx, p.db.url, o)
 	if err != nil {
 		return nil, err
@@ -264,11 +275,11 @@ func (p *process) openSite(db *pgxpool.Pool) error {
 	switches := rollout.New(db).OnChange(touch)
 	p.orders = allocator.New(db, allocator.Options{
 		Policy: p.settings.policy(), WalkLimit: p.settings.WalkLimit, LostLimit: p.settings.LostLimit,
-		Precondition: switches.Precondition(), Logger: p.log, OnChange: touch,
+		Precondition: switches.Precondition(), Logger: p.log, OnChange: touch, OnDecided: newOrderMetrics(p.registry).decided,
 	})
 	site, err := web.New(web.Config{
 		Accounts: people, Mail: mail, Caught: p.catcher, Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
-		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags, Jobs: p.jobs,
+		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags, Jobs: p.jobs, Tracer: p.tracer(),
 		Webhooks: notify.NewWebhooks(db, p.settings.outbound()),
 		Secure:   p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL, TrustedProxies: p.settings.TrustedProxies,
 	})
@@ -291,7 +302,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.workers, err = newRiver(db, p.settings, book, p.matches, mail, p.live.Touch, p.log); err != nil {
+	if p.workers, err = newRiver(db, p.settings, book, p.matches, mail, p.live.Touch, p.traceJobs(), p.log); err != nil {
 		return err
 	}
 	for {

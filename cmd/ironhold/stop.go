@@ -16,6 +16,9 @@ func (p *process) stop() {
 	if p.halt != nil {
 		p.halt()
 	}
+	if p.endVitals != nil {
+		p.endVitals()
+	}
 	within(drainTime, func(ctx context.Context) {
 		var wg sync.WaitGroup
 		for _, s := range p.servers {
@@ -44,6 +47,9 @@ func (p *process) stop() {
 	}
 	if p.flags != nil {
 		within(closeTime, func(ctx context.Context) { _ = p.flags.Close(ctx) })
+	}
+	if p.traces != nil {
+		within(closeTime, func(ctx context.Context) { _ = p.traces.Shutdown(ctx) })
 	}
 	within(closeTime, func(context.Context) {
 		for _, db := range p.pools {
