@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"ironhold/migrations/pg"
 	"ironhold/migrations/pgtest"
@@ -163,9 +163,10 @@ func TestAttemptsFiltered(t *testing.T) {
 func TestWhoWasFaster(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name string
-		walk int
-	}{{"after the look", 1}, {"before the look", 0}} {
+		name   string
+		before string // the statement before which the rival acts
+		walk   int
+	}{{"after the look", "select max_holds", 1}, {"before the look", findCandidates, 0}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			owner := pgtest.DB(t)
@@ -181,23 +182,17 @@ func TestWhoWasFaster(t *testing.T) {
 					order(t, other, rival, "k2", Request{Machine: "B1"}) // of no interest to the loser
 				}
 			}
-			var o Options
-			db := app
-			if c.walk > 0 {
-				o.Precondition = func(*pgx.Batch, uuid.UUID) func() *RolloutRefusal {
+			db := tracedPool(t, owner, func(sql string) {
+				if strings.HasPrefix(sql, c.before) {
 					act()
-					return func() *RolloutRefusal { return nil }
 				}
-			} else {
-				db = tracedPool(t, owner, func(sql string) {
-					if sql == findCandidates {
-						act()
-					}
-				})
-			}
-			a := New(db, o)
+			})
+			a := New(db, Options{})
 			t.Cleanup(func() { a.Close(context.Background()) })
-			res := order(t, a, loser, "k", Request{MinRAMGB: 64})
+			res, err := a.Order(pg.Unbatched(t.Context()), Order{OrgID: loser, By: pg.By{Actor: "test"}, Key: "k", Request: Request{MinRAMGB: 64}})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if res.Outcome != SomeoneFaster || len(res.Walk) != c.walk {
 				t.Fatalf("%+v", res)
 			}

@@ -43,6 +43,17 @@ func (a *Allocator) current(ctx context.Context, tx pgx.Tx) (*catalogue, error) 
 	return a.at(ctx, tx, version)
 }
 
+// loaded reads the classes once for all, before anybody holds a lock: there may be a million.
+func (a *Allocator) loaded(ctx context.Context) error {
+	if a.classes.Load().version >= 0 {
+		return nil
+	}
+	return a.reading(ctx, func(tx pgx.Tx) error {
+		_, err := a.current(ctx, tx)
+		return err
+	})
+}
+
 // at returns the classes of a version that was read in this transaction, or newer ones.
 func (a *Allocator) at(ctx context.Context, tx pgx.Tx, version int64) (*catalogue, error) {
 	c := a.classes.Load()

@@ -16,7 +16,7 @@ import (
 
 // ended is how a walk ends before it runs out of candidates: exactly one field is set.
 type ended struct {
-	hold     *holds.Hold // inserted, not committed yet
+	hold     *holds.Hold // committed with its insert, unless the order is simulated
 	replayed *holds.Hold // this request has its hold already
 	refused  *Result     // a cap, seen by the database
 }
@@ -100,7 +100,10 @@ func (r *run) notInserted(ctx context.Context, tx pgx.Tx, c candidate, err error
 		return &ended{replayed: &h}, nil
 	case "org_limits_max_holds", "org_limits_max_machines":
 		r.unstep()
-		return &ended{refused: &Result{Outcome: LimitReached, LimitName: name[len("org_limits_"):]}}, giveUp(ctx, tx)
+		if err := giveUp(ctx, tx); err != nil {
+			return nil, err
+		}
+		return r.limitReached(ctx, tx, name[len("org_limits_"):])
 	}
 	return nil, err
 }
@@ -161,7 +164,8 @@ func (r *run) ineligible(c candidate, m lockedMachine) string {
 	return ""
 }
 
-// insert freezes the decision and writes hold and attempt. The savepoint is released with them.
+// insert freezes the decision, writes hold and attempt, and commits in the same round trip. Of a
+// simulation the savepoint is released instead.
 func (r *run) insert(ctx context.Context, tx pgx.Tx, c candidate, m lockedMachine, next *candidate, freed *uuid.UUID) (*holds.Hold, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -186,8 +190,13 @@ func (r *run) insert(ctx context.Context, tx pgx.Tx, c candidate, m lockedMachin
 		SetupMinor: h.SetupMinor, Currency: h.Currency, Terms: h.Terms, AttemptID: h.AttemptID, Duration: r.a.opt.Policy.Duration,
 	}, r.o.By.Actor, func(created, expires time.Time) { h.CreatedAt, h.ExpiresAt, h.Now = created, expires, created })
 	b.Queue(insertAttempt, row.values()...)
-	b.Queue("release savepoint candidate")
-	if err := pg.Pipeline(ctx, tx, b); err != nil {
+	if r.simulated {
+		b.Queue("release savepoint candidate")
+		err = pg.Pipeline(ctx, tx, b)
+	} else {
+		err = pg.Finish(ctx, tx, b)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &h, nil

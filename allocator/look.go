@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"ironhold/migrations/pg"
 )
 
 // candidate is a machine that a look found free.
@@ -28,6 +30,8 @@ type looker struct {
 	only   *uuid.UUID
 	policy struct{ window, granted, ceiling time.Duration }
 	tried  []uuid.UUID
+
+	from, size int // the classes that are probed next
 }
 
 // findCandidates probes each class of a chunk through its index, from the drawn lot on and then
@@ -69,49 +73,67 @@ func (a *Allocator) newLooker(org uuid.UUID, r *ranking, only *uuid.UUID) *looke
 	return l
 }
 
-// look returns at most n candidates that were not tried, best first, as of a statement that begins
+// look returns at most n candidates that were not tried, best first, as of statements that begin
 // now.
 func (l *looker) look(ctx context.Context, tx pgx.Tx, n int) ([]candidate, error) {
+	l.from, l.size = 0, firstChunk
+	return l.more(ctx, tx, n)
+}
+
+// more goes on behind the classes that were probed last, until it has n candidates or nothing is
+// left.
+func (l *looker) more(ctx context.Context, tx pgx.Tx, n int) ([]candidate, error) {
 	var out []candidate
-	size := firstChunk
-	for from := 0; len(out) < n; {
-		to := l.ranked.upTo(from + size)
-		if to == from {
+	for len(out) < n {
+		b := &pgx.Batch{}
+		found := l.queue(b, n-len(out))
+		if found == nil {
 			break
 		}
-		// Never split equals: they are one pool.
-		for to < len(l.ranked.done) && l.ranked.done[to].rank == l.ranked.done[to-1].rank {
-			to++
+		if err := pg.Pipeline(ctx, tx, b); err != nil {
+			return nil, fmt.Errorf("look: %w", err)
 		}
-		found, err := l.probe(ctx, tx, from, to, n-len(out))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
-		from, size = to, size*4
+		out = append(out, found()...)
 	}
 	return out, nil
 }
 
-func (l *looker) probe(ctx context.Context, tx pgx.Tx, from, to, n int) ([]candidate, error) {
+// queueFirst queues the probe of the best classes alone; more goes on behind them.
+func (l *looker) queueFirst(b *pgx.Batch, n int) (found func() []candidate) {
+	l.from, l.size = 0, firstChunk
+	if found = l.queue(b, n); found == nil {
+		found = func() []candidate { return nil }
+	}
+	return found
+}
+
+// queue queues the probe of the next classes; found gives the candidates after the batch has run.
+// It is nil when no class is left.
+func (l *looker) queue(b *pgx.Batch, n int) (found func() []candidate) {
+	from, to := l.from, l.ranked.upTo(l.from+l.size)
+	if to == from {
+		return nil
+	}
+	// Never split equals: they are one pool.
+	for to < len(l.ranked.done) && l.ranked.done[to].rank == l.ranked.done[to-1].rank {
+		to++
+	}
+	l.from, l.size = to, l.size*4
 	ids, ranks, at := make([]int32, 0, to-from), make([]int32, 0, to-from), make([]int32, 0, to-from)
 	for i := from; i < to; i++ {
 		ids = append(ids, int32(l.ranked.done[i].class.ID))
 		ranks = append(ranks, int32(l.ranked.done[i].rank))
 		at = append(at, int32(i))
 	}
-	rows, err := tx.Query(ctx, findCandidates, ids, ranks, at, l.start, l.only, l.tried, l.org,
-		l.policy.window, l.policy.granted, l.policy.ceiling, n)
-	if err != nil {
-		return nil, fmt.Errorf("look: %w", err)
-	}
-	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (candidate, error) {
-		var c candidate
-		err := row.Scan(&c.ID, &c.AssetTag, &c.ClassID, &c.at)
-		return c, err
+	var out []candidate
+	b.Queue(findCandidates, ids, ranks, at, l.start, l.only, l.tried, l.org,
+		l.policy.window, l.policy.granted, l.policy.ceiling, n).Query(func(rows pgx.Rows) (err error) {
+		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (candidate, error) {
+			var c candidate
+			err := row.Scan(&c.ID, &c.AssetTag, &c.ClassID, &c.at)
+			return c, err
+		})
+		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("look: %w", err)
-	}
-	return out, nil
+	return func() []candidate { return out }
 }

@@ -29,6 +29,7 @@ type run struct {
 	orgSlug string
 	machine *uuid.UUID // the machine that the request names
 
+	caps     caps // of the organisation, read under its lock
 	look     *looker
 	deadline time.Time // monotonic: the end of the walk's budget
 	seen     int       // candidates that some look saw
@@ -154,24 +155,26 @@ func (r *run) decide(ctx context.Context) (Result, error) {
 // try is one transaction. done is false when it ended without a hold and without a refusal that
 // holds whatever the fleet looks like.
 func (r *run) try(ctx context.Context) (res Result, done bool, err error) {
-	tx, err := pg.BeginEngine(ctx, r.a.db, r.o.By)
+	if err := r.a.loaded(ctx); err != nil {
+		return Result{}, false, err
+	}
+	var q *opening
+	tx, err := pg.Open(ctx, r.a.db, r.o.By, func() *pgx.Batch {
+		q = r.opening()
+		return &q.batch
+	})
 	if err != nil {
 		return Result{}, false, err
 	}
 	committed := false
 	defer func() {
-		if !committed {
+		_, unknown := errors.AsType[*pg.CommitUnknown](err)
+		if !committed && !unknown {
 			_ = tx.Rollback(context.WithoutCancel(ctx))
 		}
 	}()
-	if res, done, err = r.beforeLocks(ctx, tx); err != nil || done {
-		return res, done, err
-	}
-	first, err := r.look.look(ctx, tx, firstLook)
-	if err != nil {
-		return Result{}, false, err
-	}
-	if res, done, err = r.underLock(ctx, tx); err != nil || done {
+	first, res, done, err := r.opened(ctx, tx, q)
+	if err != nil || done {
 		return res, done, err
 	}
 	hold, err := r.walkCandidates(ctx, tx, first)
@@ -179,13 +182,7 @@ func (r *run) try(ctx context.Context) (res Result, done bool, err error) {
 		return Result{}, false, err
 	}
 	if hold == nil {
-		// Asked a third time: whoever could lock nothing never came to the insert, while a sibling
-		// with the same key may have committed.
-		if h, found, err := holds.FindByKey(ctx, tx, r.o.OrgID, r.o.Key); err != nil || found {
-			return r.replay(h), found, err
-		}
-		r.shares, err = r.mayShare(ctx, tx)
-		return Result{}, false, err
+		return r.walkedInVain(ctx, tx)
 	}
 	if hold.replayed != nil {
 		return r.replay(*hold.replayed), true, nil
@@ -196,42 +193,20 @@ func (r *run) try(ctx context.Context) (res Result, done bool, err error) {
 	if r.simulated {
 		return r.endSimulated(ctx, tx, hold.hold)
 	}
-	committed = true // or unknown: not to be rolled back in either case
-	if err := pg.Commit(ctx, tx); err != nil {
-		return Result{}, false, err
-	}
+	committed = true // with the insert
 	return Result{Outcome: Held, Hold: hold.hold, Walk: r.walk}, true, nil
 }
 
-// beforeLocks asks for the key, finds what the request names, and ranks the classes.
-func (r *run) beforeLocks(ctx context.Context, tx pgx.Tx) (Result, bool, error) {
-	var version int64
-	var classID int
+// walkedInVain asks what comes before "nothing was to be had". Asked a third time for the key:
+// whoever could lock nothing never came to the insert, while a sibling with the same key may have
+// committed.
+func (r *run) walkedInVain(ctx context.Context, tx pgx.Tx) (Result, bool, error) {
 	var prior uuid.UUID
+	var c counts
 	b := &pgx.Batch{}
-	sent := time.Now()
-	b.Queue("select clock_timestamp(), version from catalogue_version").QueryRow(func(row pgx.Row) error {
-		var now time.Time
-		if err := row.Scan(&now, &version); err != nil {
-			return err
-		}
-		r.a.clock.read(now, sent, time.Now())
-		if r.arrived.IsZero() {
-			r.arrived = r.a.clock.when(r.began)
-		}
-		return nil
-	})
-	b.Queue("select id from holds where org_id = $1 and idempotency_key = $2", r.o.OrgID, r.o.Key).QueryRow(optional(&prior))
-	if r.o.Request.Machine != "" {
-		var id uuid.UUID
-		b.Queue("select id, class_id from machines where asset_tag = $1", r.o.Request.Machine).QueryRow(func(row pgx.Row) error {
-			err := optional(&id, &classID)(row)
-			if id != uuid.Nil {
-				r.machine = &id
-			}
-			return err
-		})
-	}
+	r.queueKey(b, &prior)
+	r.queueCounts(b, &c)
+	cooling := r.queueCooling(b)
 	if err := pg.Pipeline(ctx, tx, b); err != nil {
 		return Result{}, false, err
 	}
@@ -241,26 +216,115 @@ func (r *run) beforeLocks(ctx context.Context, tx pgx.Tx) (Result, bool, error) 
 			return r.replay(h), found, err
 		}
 	}
-	if len(r.o.Request.Sites) > 0 || r.o.Request.Machine != "" {
-		faults, err := unknown(ctx, tx, &r.o.Request)
-		if err != nil || len(faults) > 0 {
-			return Result{Outcome: Invalid, Faults: faults}, len(faults) > 0, err
+	if limit := r.caps.reached(c); limit != nil {
+		return *limit, true, nil
+	}
+	r.shares = r.o.Request.Machine == "" && !*cooling
+	return Result{}, false, nil
+}
+
+// opening is the first batch of an order, and its answers.
+type opening struct {
+	batch   pgx.Batch
+	version int64 // of the catalogue
+	prior   uuid.UUID
+	classID int
+	faults  func() []Fault
+	cat     *catalogue // that the look in the batch was made by; nil when there is none
+	look    func() []candidate
+	gate    *gate
+}
+
+// opening queues what an order asks: whether its key has a hold, what its words mean, what is free,
+// and then, behind the organisation's lock, what may refuse it. Without a machine's name the class
+// is no question, and all of it goes in one batch: the look by the classes in memory, which are
+// right if the version is.
+func (r *run) opening() *opening {
+	q := &opening{}
+	sent := time.Now()
+	q.batch.Queue("select clock_timestamp(), version from catalogue_version").QueryRow(func(row pgx.Row) error {
+		var now time.Time
+		if err := row.Scan(&now, &q.version); err != nil {
+			return err
 		}
-	}
-	cat, err := r.a.at(ctx, tx, version)
-	if err != nil {
-		return Result{}, false, err
-	}
-	fit := rankClasses(&r.o.Request, cat.byPrice)
+		r.a.clock.read(now, sent, time.Now())
+		if r.arrived.IsZero() {
+			r.arrived = r.a.clock.when(r.began)
+		}
+		return nil
+	})
+	q.faults = queueUnknown(&q.batch, &r.o.Request)
 	if r.o.Request.Machine != "" {
-		fit = &ranking{request: &r.o.Request}
-		if c := cat.class(classID); c != nil {
-			fit.rest = []*fleet.Class{c}
-		}
+		r.queueKey(&q.batch, &q.prior)
+		q.batch.Queue("select id, class_id from machines where asset_tag = $1", r.o.Request.Machine).QueryRow(func(row pgx.Row) error {
+			var id uuid.UUID
+			err := optional(&id, &q.classID)(row)
+			if id != uuid.Nil {
+				r.machine = &id
+			}
+			return err
+		})
+		return q
 	}
+	q.cat = r.a.classes.Load()
+	r.newLook(rankClasses(&r.o.Request, q.cat.byPrice))
+	q.look = r.look.queueFirst(&q.batch, firstLook)
+	q.gate = r.queueGate(&q.batch)
+	return q
+}
+
+func (r *run) newLook(fit *ranking) {
 	r.look = r.a.newLooker(r.o.OrgID, fit, r.machine)
 	r.look.policy.ceiling = r.policy().Ceiling
-	return Result{}, false, nil
+}
+
+// opened reads the answers, asks what is left to ask, and gives the first candidates.
+func (r *run) opened(ctx context.Context, tx pgx.Tx, q *opening) (first []candidate, res Result, done bool, err error) {
+	if q.gate != nil {
+		q.prior = q.gate.prior
+	}
+	if q.prior != uuid.Nil {
+		h, found, err := holds.FindByKey(ctx, tx, r.o.OrgID, r.o.Key)
+		if err != nil || found {
+			return nil, r.replay(h), found, err
+		}
+	}
+	if faults := q.faults(); len(faults) > 0 {
+		return nil, Result{Outcome: Invalid, Faults: faults}, true, nil
+	}
+	cat, err := r.a.at(ctx, tx, q.version)
+	if err != nil {
+		return nil, Result{}, false, err
+	}
+	if q.gate == nil {
+		fit := &ranking{request: &r.o.Request}
+		if c := cat.class(q.classID); c != nil {
+			fit.rest = []*fleet.Class{c}
+		}
+		r.newLook(fit)
+		b := &pgx.Batch{}
+		q.look = r.look.queueFirst(b, firstLook)
+		q.gate = r.queueGate(b)
+		if err := pg.Pipeline(ctx, tx, b); err != nil {
+			return nil, Result{}, false, err
+		}
+	}
+	if res, done, err = r.passed(ctx, tx, q.gate); err != nil || done {
+		return nil, res, done, err
+	}
+	if q.cat != nil && q.cat.version != q.version {
+		r.newLook(rankClasses(&r.o.Request, cat.byPrice)) // a class may be new
+		first, err = r.look.look(ctx, tx, firstLook)
+		return first, Result{}, false, err
+	}
+	if first = q.look(); len(first) == 0 {
+		first, err = r.look.more(ctx, tx, firstLook)
+	}
+	return first, Result{}, false, err
+}
+
+func (r *run) queueKey(b *pgx.Batch, prior *uuid.UUID) {
+	b.Queue("select id from holds where org_id = $1 and idempotency_key = $2", r.o.OrgID, r.o.Key).QueryRow(optional(prior))
 }
 
 // optional scans a row that may be missing.

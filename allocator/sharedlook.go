@@ -153,18 +153,11 @@ select exists (
    group by machine_id
   having sum(greatest(expires_at - created_at, interval '0')) + $3::interval > $4::interval)`
 
-// mayShare asks whether a look that is not the organisation's own can explain the order.
-func (r *run) mayShare(ctx context.Context, tx pgx.Tx) (bool, error) {
-	if r.o.Request.Machine != "" {
-		return false, nil
+// queueCooling asks whether the order has to look for itself; an overridden cool-down is none.
+func (r *run) queueCooling(b *pgx.Batch) *bool {
+	cooling := new(bool)
+	if p := r.policy(); r.o.OverrideCoolDown == "" {
+		b.Queue(selectCooling, r.o.OrgID, p.Window, p.Duration, p.Ceiling).QueryRow(func(row pgx.Row) error { return row.Scan(cooling) })
 	}
-	if r.o.OverrideCoolDown != "" {
-		return true, nil // none counts
-	}
-	var cooling bool
-	p := r.policy()
-	if err := tx.QueryRow(ctx, selectCooling, r.o.OrgID, p.Window, p.Duration, p.Ceiling).Scan(&cooling); err != nil {
-		return false, fmt.Errorf("cool-down: %w", err)
-	}
-	return !cooling, nil
+	return cooling
 }

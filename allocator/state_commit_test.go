@@ -65,9 +65,12 @@ func TestLostAnswerToTheCommit(t *testing.T) { // case 24
 			org := fixture.Org(t, b.owner, "acme", 5, 50)
 			fixture.Equal(t, b.owner, "m", 3)
 			var left atomic.Int32
-			left.Store(1)
 			b.alloc = allocator.New(losing{b.app, c.how, &left}, allocator.Options{})
 			t.Cleanup(func() { b.alloc.Close(context.Background()) })
+			if _, err := b.alloc.Offers(t.Context(), allocator.OfferQuery{}); err != nil { // reads the classes
+				t.Fatal(err)
+			}
+			left.Store(1)
 			first := b.order(org, "k", allocator.Request{})
 			if first.Outcome != c.want {
 				t.Errorf("the answer is %s, want %s", first.Outcome, c.want)

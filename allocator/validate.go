@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+
+	"ironhold/migrations/pg"
 )
 
 // Bounds beyond which a minimum is no plausible machine.
@@ -93,34 +95,44 @@ func badText(s string) string {
 // unknown lists the sites and the machine of a request that do not exist. What Faults has already
 // refused as no name is not looked up.
 func unknown(ctx context.Context, tx pgx.Tx, r *Request) ([]Fault, error) {
-	if len(r.Sites) == 0 && r.Machine == "" || len(r.Sites) > maxItems {
+	b := &pgx.Batch{}
+	faults := queueUnknown(b, r)
+	if b.Len() == 0 {
 		return nil, nil
 	}
-	rows, err := tx.Query(ctx, "select code from sites order by code")
-	if err != nil {
-		return nil, fmt.Errorf("sites: %w", err)
+	if err := pg.Pipeline(ctx, tx, b); err != nil {
+		return nil, fmt.Errorf("sites and machine: %w", err)
 	}
-	sites, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("sites: %w", err)
+	return faults(), nil
+}
+
+// queueUnknown is unknown for those who ask more at once.
+func queueUnknown(b *pgx.Batch, r *Request) (faults func() []Fault) {
+	if len(r.Sites) == 0 && r.Machine == "" || len(r.Sites) > maxItems {
+		return func() []Fault { return nil }
 	}
-	var out []Fault
-	for _, s := range r.Sites {
-		if s != "" && badText(s) == "" && !containsFold(sites, s) {
-			out = append(out, Fault{Field: "sites", Message: fmt.Sprintf("there is no site %q; the sites are %s", s, listed(sites)), Why: FaultSite})
-		}
-	}
+	var sites []string
+	b.Queue("select code from sites order by code").Query(func(rows pgx.Rows) (err error) {
+		sites, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	there := true
 	if r.Machine != "" && badText(r.Machine) == "" {
-		var there bool
-		err := tx.QueryRow(ctx, "select exists (select from machines where asset_tag = $1)", r.Machine).Scan(&there)
-		if err != nil {
-			return nil, fmt.Errorf("machine: %w", err)
+		b.Queue("select exists (select from machines where asset_tag = $1)", r.Machine).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&there) })
+	}
+	return func() []Fault {
+		var out []Fault
+		for _, s := range r.Sites {
+			if s != "" && badText(s) == "" && !containsFold(sites, s) {
+				out = append(out, Fault{Field: "sites", Message: fmt.Sprintf("there is no site %q; the sites are %s", s, listed(sites)), Why: FaultSite})
+			}
 		}
 		if !there {
 			out = append(out, Fault{Field: "machine", Message: fmt.Sprintf("there is no machine %q", r.Machine), Why: FaultMachine})
 		}
+		return out
 	}
-	return out, nil
 }
 
 // listed joins at most twenty names.
