@@ -41,6 +41,7 @@ const (
 	AskPurchase    Function = "purchases"    // purchase requests
 	OverrideCool   Function = "override"     // the cool-down, with a reason
 	ManageOrgs     Function = "manage_orgs"  // add organisations
+	ManagePeople   Function = "people"       // staff, and every organisation's
 	SeeOrgs        Function = "see_all_orgs" // every organisation with its use
 )
 
@@ -82,6 +83,7 @@ var grants = []struct {
 	{AskPurchase, []Role{Sales, Operator}},
 	{OverrideCool, []Role{Sales}},
 	{ManageOrgs, []Role{Operator}},
+	{ManagePeople, []Role{Operator}},
 	{SeeOrgs, []Role{Sales, Operator}},
 }
 

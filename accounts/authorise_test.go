@@ -44,6 +44,7 @@ func TestCan(t *testing.T) {
 		accounts.AskPurchase:    "so",
 		accounts.OverrideCool:   "s",
 		accounts.ManageOrgs:     "o",
+		accounts.ManagePeople:   "o",
 		accounts.SeeOrgs:        "so",
 	}
 	letters := map[accounts.Role]string{accounts.Customer: "c", accounts.OrgAdmin: "a", accounts.Sales: "s", accounts.Operator: "o"}

@@ -76,7 +76,9 @@ const (
 	Yourself   MemberReason = "yourself"    // nobody takes their own rights away
 	IsDisabled MemberReason = "is_disabled" // a link would be of no use
 	IsMember   MemberReason = "is_member"   // is in the organisation already
+	HasAccount MemberReason = "has_account" // there or elsewhere; told to staff alone
 	TooMany    MemberReason = "too_many"    // open invitations or tokens
+	LastOne    MemberReason = "last_one"    // no operator would be left who can sign in
 )
 
 func (e *MemberRefused) Error() string { return "refused: " + string(e.Why) }

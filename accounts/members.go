@@ -48,11 +48,16 @@ func (d *Directory) SetMemberRole(ctx context.Context, by pg.By, org, actor, id 
 		if err := mayLose(ctx, tx, u, actor); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "update users set role = $2 where id = $1", id, role); err != nil {
-			return err
-		}
-		return endSessions(ctx, tx, id)
+		return setRole(ctx, tx, id, role)
 	})
+}
+
+// setRole ends the person's sessions too: rights begin with a sign-in.
+func setRole(ctx context.Context, tx pgx.Tx, id uuid.UUID, role Role) error {
+	if _, err := tx.Exec(ctx, "update users set role = $2 where id = $1", id, role); err != nil {
+		return err
+	}
+	return endSessions(ctx, tx, id)
 }
 
 // DisableMember lets nobody sign in as the member any more and ends their sessions at once. The last
@@ -65,22 +70,29 @@ func (d *Directory) DisableMember(ctx context.Context, by pg.By, org, actor, id 
 		if err := mayLose(ctx, tx, u, actor); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "update users set disabled_at = clock_timestamp() where id = $1", id); err != nil {
-			return err
-		}
-		if err := revokeResets(ctx, tx, id); err != nil {
-			return err
-		}
-		return endSessions(ctx, tx, id)
+		return disable(ctx, tx, id)
 	})
+}
+
+// disable ends sessions and open links too.
+func disable(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	if _, err := tx.Exec(ctx, "update users set disabled_at = clock_timestamp() where id = $1", id); err != nil {
+		return err
+	}
+	if err := revokeResets(ctx, tx, id); err != nil {
+		return err
+	}
+	return endSessions(ctx, tx, id)
 }
 
 // EnableMember takes a disabling back.
 func (d *Directory) EnableMember(ctx context.Context, by pg.By, org, id uuid.UUID) error {
-	return d.changeMember(ctx, by, org, id, func(tx pgx.Tx, _ User) error {
-		_, err := tx.Exec(ctx, "update users set disabled_at = null where id = $1 and disabled_at is not null", id)
-		return err
-	})
+	return d.changeMember(ctx, by, org, id, func(tx pgx.Tx, _ User) error { return enable(ctx, tx, id) })
+}
+
+func enable(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	_, err := tx.Exec(ctx, "update users set disabled_at = null where id = $1 and disabled_at is not null", id)
+	return err
 }
 
 // changeMember runs f with the member under the organisation's lock, so that two administrators who

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/alexedwards/scs/v2"
+	"github.com/google/uuid"
 
 	"ironhold/accounts"
 	"ironhold/migrations/pgtest"
@@ -89,9 +90,9 @@ func TestSessions(t *testing.T) {
 
 	for name, end := range map[string]func() error{
 		"password": func() error { return f.dir.SetPassword(f.ctx, by, f.user.ID, password) },
-		"disabled": func() error { return f.dir.DisableUser(f.ctx, by, f.user.ID) },
+		"disabled": func() error { return f.dir.DisablePerson(f.ctx, by, uuid.Nil, f.user.ID) },
 	} {
-		if err := f.dir.EnableUser(f.ctx, by, f.user.ID); err != nil {
+		if err := f.dir.EnablePerson(f.ctx, by, f.user.ID); err != nil {
 			t.Fatal(err)
 		}
 		c := signIn()

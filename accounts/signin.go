@@ -70,12 +70,7 @@ func (d *Directory) signIn(ctx context.Context, email, password string) (Actor, 
 		}
 		return Actor{}, signInRefused()
 	}
-	if failed.n > 0 {
-		if err := d.forgetFailures(ctx, account); err != nil {
-			return Actor{}, err
-		}
-	}
-	return found.actor, nil
+	return found.actor, d.signedIn(ctx, found.actor.ID, account, failed.n > 0)
 }
 
 // ActorOfUser is the person behind a session, as they are now; Unauthenticated when there is none

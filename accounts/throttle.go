@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"ironhold/migrations/pg"
@@ -77,8 +78,14 @@ func (d *Directory) countFailure(ctx context.Context, account []byte) error {
 	})
 }
 
-func (d *Directory) forgetFailures(ctx context.Context, account []byte) error {
-	return pg.Engine(ctx, d.db, pg.By{}, func(tx pgx.Tx) error { return deleteFailures(ctx, tx, account) })
+// signedIn notes when somebody signed in, and forgets the failures before.
+func (d *Directory) signedIn(ctx context.Context, id uuid.UUID, account []byte, failed bool) error {
+	return pg.Engine(ctx, d.db, pg.By{}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "update users set signed_in_at = clock_timestamp() where id = $1", id); err != nil || !failed {
+			return err
+		}
+		return deleteFailures(ctx, tx, account)
+	})
 }
 
 func deleteFailures(ctx context.Context, tx pgx.Tx, account []byte) error {

@@ -45,6 +45,7 @@ type User struct {
 	TimeZone   string     `db:"time_zone"`
 	Language   string     `db:"language"`
 	DisabledAt *time.Time `db:"disabled_at"`
+	SignedInAt *time.Time `db:"signed_in_at"` // the last time; nil for never
 }
 
 // Actor is whoever makes a request: a signed-in user or a token. OrgID is zero for staff.

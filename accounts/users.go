@@ -10,7 +10,7 @@ import (
 	"ironhold/migrations/pg"
 )
 
-const userColumns = "u.id, u.org_id, u.email, u.name, u.role, u.time_zone, u.language, u.disabled_at"
+const userColumns = "u.id, u.org_id, u.email, u.name, u.role, u.time_zone, u.language, u.disabled_at, u.signed_in_at"
 
 // NewUser is a person to add. OrgSlug is empty for staff.
 type NewUser struct {
@@ -23,14 +23,18 @@ type NewUser struct {
 	Language string // of the browser when empty
 }
 
-// AddUser adds a person who can sign in at once.
+// AddUser adds a person who can sign in at once. The password is held to the rules of one that a person
+// chooses.
 func (d *Directory) AddUser(ctx context.Context, by pg.By, n NewUser) (user User, err error) {
 	email, emailErr := cleanEmail(n.Email)
 	name, nameErr := cleanName(n.Name)
 	if n.TimeZone == "" {
 		n.TimeZone = "UTC"
 	}
-	err = first(emailErr, nameErr, checkOrgOfRole(n.Role, n.OrgSlug), checkPassword(n.Password), checkTimeZone(n.TimeZone), checkLanguage(n.Language))
+	err = first(emailErr, nameErr, checkOrgOfRole(n.Role, n.OrgSlug), checkTimeZone(n.TimeZone), checkLanguage(n.Language))
+	if err == nil {
+		err = d.checkFirst(ctx, n.Password, n.OrgSlug, email, name)
+	}
 	if err != nil {
 		return User{}, err
 	}
@@ -83,9 +87,28 @@ func (d *Directory) Users(ctx context.Context, orgID uuid.UUID) (users []User, e
 	return users, err
 }
 
-// SetPassword replaces the password and ends all sessions of the person.
+// UserByEmail finds a person by the address they sign in with, or answers NotFound.
+func (d *Directory) UserByEmail(ctx context.Context, email string) (user User, err error) {
+	email, err = cleanEmail(email)
+	if err != nil {
+		return user, err
+	}
+	err = d.read(ctx, func(tx pgx.Tx) error {
+		rows, err2 := tx.Query(ctx, "select "+userColumns+" from users u where u.email = $1", email)
+		user, err = one[User](rows, err2, "user", email)
+		return err
+	})
+	return user, err
+}
+
+// SetPassword replaces the password, by the rules of one that a person chooses, and ends all sessions of
+// the person.
 func (d *Directory) SetPassword(ctx context.Context, by pg.By, userID uuid.UUID, password string) error {
-	if err := checkPassword(password); err != nil {
+	user, err := d.known(ctx, userID)
+	if err != nil {
+		return err
+	}
+	if err := checkChosen(password, user.about()...); err != nil {
 		return err
 	}
 	hash, err := d.hash(ctx, password)
@@ -93,16 +116,6 @@ func (d *Directory) SetPassword(ctx context.Context, by pg.By, userID uuid.UUID,
 		return err
 	}
 	return d.changeUser(ctx, by, userID, "update users set password_hash = $2 where id = $1", hash)
-}
-
-// DisableUser ends all sessions of the person and lets nobody sign in as them.
-func (d *Directory) DisableUser(ctx context.Context, by pg.By, userID uuid.UUID) error {
-	return d.changeUser(ctx, by, userID, "update users set disabled_at = coalesce(disabled_at, clock_timestamp()) where id = $1")
-}
-
-// EnableUser takes a disabling back.
-func (d *Directory) EnableUser(ctx context.Context, by pg.By, userID uuid.UUID) error {
-	return d.changeUser(ctx, by, userID, "update users set disabled_at = null where id = $1")
 }
 
 // SetPreferences keeps the person's time zone and language ("" for the browser's).
@@ -139,6 +152,19 @@ func (d *Directory) changeUser(ctx context.Context, by pg.By, userID uuid.UUID, 
 		}
 		return endSessions(ctx, tx, userID)
 	})
+}
+
+// checkFirst is checkChosen for somebody who is not there yet; slug is their organisation's.
+func (d *Directory) checkFirst(ctx context.Context, password, slug string, about ...string) error {
+	about = append(about, "Ironhold")
+	if slug != "" {
+		org, err := d.OrgBySlug(ctx, slug)
+		if err != nil {
+			return err
+		}
+		about = append(about, org.Slug, org.Name)
+	}
+	return checkChosen(password, about...)
 }
 
 // orgOf finds the id for a slug; nil for the empty one.
