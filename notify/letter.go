@@ -142,15 +142,19 @@ func (o occasion) write(base string) (Mail, error) {
 	if o.Deadline != nil {
 		args[len(args)-1] = i18n.DateTime(ctx, *o.Deadline)
 	}
+	kind := o.Kind
+	if kind == "invitation" && o.Org == nil {
+		kind = "staff_invitation"
+	}
 	t := func(key string) string { return oneLine(i18n.T(ctx, key, args...)) }
 	c := content{
-		Lang: lang, Subject: t("mail." + o.Kind + ".subject"), Greeting: t("mail.hello"), Lines: []string{t("mail." + o.Kind + ".text")},
-		Action: t("mail." + o.Kind + ".action"), URL: base + o.path(), Footer: t("mail.footer"),
+		Lang: lang, Subject: t("mail." + kind + ".subject"), Greeting: t("mail.hello"), Lines: []string{t("mail." + kind + ".text")},
+		Action: t("mail." + kind + ".action"), URL: base + o.path(), Footer: t("mail.footer"),
 	}
 	if o.Name == "" {
 		c.Greeting = t("mail.hello_stranger")
 	}
-	if key := "mail." + o.Kind + ".more"; i18n.Has(ctx, key) {
+	if key := "mail." + kind + ".more"; i18n.Has(ctx, key) {
 		c.Lines = append(c.Lines, t(key))
 	}
 	var html bytes.Buffer

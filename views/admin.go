@@ -28,18 +28,23 @@ type StaffOrgPage struct {
 	SuspendedBy, SuspendedReason string
 	Effective                    bool
 	Why                          string
-	People                       []OrgPerson
+	People                       []PersonRow
 	CanLimits, CanSuspend        bool
+	CanPeople                    bool
 	FormHolds, FormMachines      string // as typed
 	Reason                       string
 	Faults                       []Fault
 	Notes                        *Notes
 }
 
-// OrgPerson is a member of an organisation.
-type OrgPerson struct {
-	Name, Email, Role string
-	Disabled          bool
+// hasAdmin reports whether somebody can look after the members.
+func (m StaffOrgPage) hasAdmin() bool {
+	for _, p := range m.People {
+		if p.Role == "org-admin" && !p.Disabled {
+			return true
+		}
+	}
+	return false
 }
 
 // ChecksPage are the invariants.
@@ -99,7 +104,7 @@ func (m ClassesPage) wrong() bool {
 func adminParts(ctx context.Context, here string) []Tab {
 	out := []Tab{{t(ctx, "admin.orgs"), "/admin/orgs", here == "orgs"}}
 	if person(ctx).Can.Launch {
-		out = append(out, Tab{t(ctx, "admin.launch"), "/admin/rollout", here == "launch"}, Tab{t(ctx, "admin.checks"), "/admin/checks", here == "checks"},
+		out = append(out, Tab{t(ctx, "people.title"), "/admin/people", here == "people"}, Tab{t(ctx, "admin.launch"), "/admin/rollout", here == "launch"}, Tab{t(ctx, "admin.checks"), "/admin/checks", here == "checks"},
 			Tab{t(ctx, "admin.mails"), "/admin/mail", here == "mails"}, Tab{t(ctx, "admin.jobs"), "/admin/jobs/", false})
 	}
 	return out

@@ -121,7 +121,7 @@ func Join(m JoinPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = field(Field{ID: "name", Label: t(ctx, "join.name"), Hint: t(ctx, "join.name_hint"), Value: m.Name, Autocomplete: "name",
+			templ_7745c5c3_Err = field(Field{ID: "name", Label: t(ctx, "join.name"), Hint: joinHint(ctx, m.Role), Value: m.Name, Autocomplete: "name",
 				Error: faultOf(m.Faults, "name"), Required: true}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

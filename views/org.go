@@ -58,6 +58,7 @@ type LinkPage struct {
 	Until  *time.Time
 	Mailed bool   // a mail with it is on its way
 	Back   string // where to go on; "" for the organisation
+	Admin  bool   // made by an operator for somebody else's
 }
 
 // MemberPage is one member, with what an administrator can do about them.
@@ -71,6 +72,13 @@ type MemberPage struct {
 type TokenFormPage struct {
 	Name, Role string
 	Faults     []Fault
+}
+
+func (m LinkPage) nav() string {
+	if m.Admin {
+		return "admin"
+	}
+	return "org"
 }
 
 func (m LinkPage) back() string {
@@ -114,6 +122,14 @@ type JoinPage struct {
 	Faults                  []Fault
 }
 
+// joinHint says where the name will stand.
+func joinHint(ctx context.Context, role string) string {
+	if role == "sales" || role == "operator" {
+		return t(ctx, "join.name_hint_staff")
+	}
+	return t(ctx, "join.name_hint")
+}
+
 // ResetPage is where somebody chooses a new password by a link.
 type ResetPage struct {
 	Token, Email string
@@ -128,8 +144,13 @@ type LinkEndedPage struct {
 
 // ownPassword asks once more for the password of whoever is signed in.
 func ownPassword(ctx context.Context, faults []Fault) Field {
+	return ownPasswordAs(ctx, "own_password", faults)
+}
+
+// ownPasswordAs is ownPassword on a page with several forms that ask for it: id is this one's.
+func ownPasswordAs(ctx context.Context, id string, faults []Fault) Field {
 	return Field{
-		ID: "own_password", Label: t(ctx, "org.own_password"), Hint: t(ctx, "org.own_password_hint"), Type: "password",
-		Autocomplete: "current-password", Error: faultOf(faults, "own_password"), Required: true,
+		ID: id, Name: "own_password", Label: t(ctx, "org.own_password"), Hint: t(ctx, "org.own_password_hint"), Type: "password",
+		Autocomplete: "current-password", Error: faultOf(faults, id), Required: true,
 	}
 }

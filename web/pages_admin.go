@@ -132,7 +132,8 @@ func (s *server) staffOrgPage(w http.ResponseWriter, r *http.Request, status int
 	m := views.StaffOrgPage{
 		OrgRow: orgRow(org, use), SuspendedAt: org.SuspendedAt, SuspendedBy: who.of(ctx, org.SuspendedBy), SuspendedReason: org.SuspendedReason,
 		Effective: st.Effective, Why: st.Reason, CanLimits: accounts.Can(actor.Role, accounts.SetLimits), CanSuspend: accounts.Can(actor.Role, accounts.SuspendOrg),
-		Faults: faults, FormHolds: strconv.Itoa(org.MaxHolds), FormMachines: strconv.Itoa(org.MaxMachines),
+		CanPeople: accounts.Can(actor.Role, accounts.ManagePeople),
+		Faults:    faults, FormHolds: strconv.Itoa(org.MaxHolds), FormMachines: strconv.Itoa(org.MaxMachines),
 	}
 	if f != nil {
 		if f.Has("max_holds") {
@@ -141,7 +142,7 @@ func (s *server) staffOrgPage(w http.ResponseWriter, r *http.Request, status int
 		m.Reason = f.Get("reason")
 	}
 	for _, u := range users {
-		m.People = append(m.People, views.OrgPerson{Name: u.Name, Email: u.Email, Role: string(u.Role), Disabled: u.DisabledAt != nil})
+		m.People = append(m.People, personRow(accounts.Person{User: u, OrgSlug: org.Slug, OrgName: org.Name}, actor))
 	}
 	if m.Notes, err = s.notesOf(ctx, desk.OfOrganisation, org.ID); err != nil {
 		return err
@@ -232,7 +233,7 @@ func (s *server) fleetRoutes(get, post func(string, accounts.Function, handler) 
 }
 
 // adminRoutes are those of operators.
-func (s *server) adminRoutes(get, post func(string, accounts.Function, handler) route) []route {
+func (s *server) adminRoutes(get, post router) []route {
 	return append([]route{
 		get("/admin/orgs", accounts.SeeOrgs, s.orgs),
 		post("/admin/orgs", accounts.ManageOrgs, s.addOrg),
@@ -242,5 +243,5 @@ func (s *server) adminRoutes(get, post func(string, accounts.Function, handler) 
 		get("/admin/checks", accounts.Invariants, s.checks),
 		get("/admin/mail", accounts.ManageJobs, s.mails),
 		get("/admin/mail/caught/{n}", accounts.ManageJobs, s.caughtMail),
-	}, s.jobRoutes()...)
+	}, append(s.peopleRoutes(get, post), s.jobRoutes()...)...)
 }

@@ -52,7 +52,11 @@ func (s *server) joinForm(w http.ResponseWriter, r *http.Request) error {
 }
 
 func joinModel(r *http.Request, secret string, inv accounts.Invitation) views.JoinPage {
-	return views.JoinPage{Token: secret, Org: inv.OrgName, Email: inv.Email, Role: string(inv.Role), SignedIn: request.Actor(r.Context()).Name}
+	org := inv.OrgName
+	if inv.OrgID == nil {
+		org = "Ironhold"
+	}
+	return views.JoinPage{Token: secret, Org: org, Email: inv.Email, Role: string(inv.Role), SignedIn: request.Actor(r.Context()).Name}
 }
 
 // joinInput is all that a newcomer can say; address, role and organisation are the invitation's.

@@ -274,13 +274,17 @@ func deadlineOf(p page) (box *html.Node) {
 	return nil
 }
 
-func keyOf(p page) string {
+func keyOf(p page) string { p.t.Helper(); return valueOf(p, "key") }
+
+// valueOf is what stands in the first input of that name.
+func valueOf(p page, name string) string {
+	p.t.Helper()
 	for _, i := range p.find("input") {
-		if attrOf(i, "name") == "key" {
+		if attrOf(i, "name") == name {
 			return attrOf(i, "value")
 		}
 	}
-	p.t.Fatalf("%s: no key", p.what)
+	p.t.Fatalf("%s: no input %s", p.what, name)
 	return ""
 }
 

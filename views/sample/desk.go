@@ -49,7 +49,7 @@ func deskPages(attempt views.AttemptPage, options []views.Option) []Page {
 		{"orgs", views.Orgs(views.OrgsPage{Items: []views.OrgRow{org}, CanAdd: true, MaxHolds: "5", MaxMachines: "x", Faults: []views.Fault{{Field: "slug", Label: "x", Message: "y"}}})},
 		{"orgs-empty", views.Orgs(views.OrgsPage{})},
 		{"stafforg", views.StaffOrg(views.StaffOrgPage{OrgRow: org, SuspendedAt: atp(-5), SuspendedBy: text, SuspendedReason: text, Why: "org_off", CanLimits: true, CanSuspend: true,
-			People: []views.OrgPerson{{Name: text, Email: "a@b", Role: "customer", Disabled: true}}, Notes: notes})},
+			People: []views.PersonRow{{Name: text, Email: "a@b", Role: "customer", Disabled: true}}, Notes: notes})},
 		{"checks", views.Checks(views.ChecksPage{AsOf: now, BehindProxy: true, Violated: 1, Items: []views.CheckRow{{Name: "a", Description: text, Violations: 2, Examples: []string{text}}, {Name: "b", Description: "x"}}})},
 		{"checks-fine", views.Checks(views.ChecksPage{AsOf: now, Items: []views.CheckRow{{Name: "b", Description: "x"}}})},
 		{"import", views.Import(views.ImportPage{MaxMB: 16, Faults: []views.Fault{{Field: "file", Label: "x", Message: "y"}}})},

@@ -58,6 +58,23 @@ func people() []Page {
 		{"orghistory-member", views.OrgHistory(views.HistoryPage{Items: orgHistory()[:3]})},
 		{"orghistory-empty", views.OrgHistory(views.HistoryPage{Admin: true})},
 	}
+	person := views.PersonRow{ID: id, Name: text, Email: member.Email, Role: "customer", Org: text, OrgSlug: "nordlys", SignedInAt: atp(-60)}
+	staff, gone := person, person
+	staff.Org, staff.OrgSlug, staff.Role, staff.You, staff.SignedInAt, gone.Disabled = "", "", "operator", true, nil, true
+	colleague := staff
+	colleague.You = false
+	open := []views.PersonInvitation{{InvitationRow: invitation, Org: text, OrgSlug: "nordlys"}, {InvitationRow: old}}
+	pages = append(pages, Page{"people", views.People(views.PeoplePage{All: true, Query: text, Items: []views.PersonRow{person, staff, gone}, First: "/admin/people", Next: "/admin/people?after=x", Invitations: open})},
+		Page{"people-staff", views.People(views.PeoplePage{Items: []views.PersonRow{staff}, Events: orgHistory()[:4]})},
+		Page{"people-none", views.People(views.PeoplePage{Query: text})},
+		Page{"inviteperson", views.InvitePerson(views.InvitePersonPage{Orgs: []views.Option{{Value: "nordlys", Label: text, Chosen: true}}})},
+		Page{"inviteperson-wrong", views.InvitePerson(views.InvitePersonPage{Email: text, Role: "sales", Faults: []views.Fault{{Field: "email", Message: "x"}, {Field: "role", Message: "y"}, {Field: "org", Message: "z"}, {Field: "own_password", Message: "q"}}})},
+		Page{"oneperson", views.OnePerson(views.PersonPage{PersonRow: person, FormRole: "customer", Events: orgHistory()[7:]})},
+		Page{"oneperson-staff", views.OnePerson(views.PersonPage{PersonRow: colleague, FormRole: "sales", Faults: []views.Fault{{Field: "role", Message: "x"}, {Field: "role_password", Message: "y"}, {Field: "own_password", Message: "z"}}})},
+		Page{"oneperson-you", views.OnePerson(views.PersonPage{PersonRow: staff})},
+		Page{"oneperson-disabled", views.OnePerson(views.PersonPage{PersonRow: gone, DisabledAt: atp(-10), FormRole: "customer"})},
+		Page{"join-staff", views.Join(views.JoinPage{Token: text, Org: "Ironhold", Email: member.Email, Role: "operator"})},
+		Page{"linkinvitation-admin", views.Link(views.LinkPage{Kind: "invitation", For: text, Secret: "x", Until: atp(60), Admin: true, Back: "/admin/people"})})
 	for _, kind := range []string{"invitation", "reset", "token", "webhook"} {
 		pages = append(pages, Page{"link" + kind, views.Link(views.LinkPage{Kind: kind, For: text, Secret: "https://portal.example/invitation?token=Zk3vG0yq5hR7tB2nX9pL4sW8mC1dJ6fA0uE5oK7iQxY", Until: atp(60)})})
 	}

@@ -92,6 +92,7 @@ var noPages = []string{
 	"/org/members/{id}/role", "/org/members/{id}/reset", "/org/members/{id}/disable", "/org/members/{id}/enable",
 	"/org/webhooks/{id}/rotate", "/org/webhooks/{id}/test", "/org/webhooks/{id}/disable", "/org/webhooks/{id}/enable", "/org/webhooks/{id}/remove",
 	"/org/webhooks/{id}/deliveries/{delivery}/retry",
+	"/admin/people/{id}/role", "/admin/people/{id}/reset", "/admin/people/{id}/disable", "/admin/people/{id}/enable",
 	"/admin/jobs", // River's own pages
 }
 
