@@ -8,7 +8,7 @@ PKG       ?= ./...
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-node screenshots race bench-quick prove pg generate verify fmt lint FORCE
+.PHONY: help run build test test-node screenshots race bench-quick prove rehearse pg generate verify fmt lint FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench-quick: pg ## Compare orders with the cheapest single statement (under two 
 
 prove: pg ## Attack two running processes with people and faults and judge every answer (long)
 	@$(GO) run ./cmd/ironhold-prove $(PROVEFLAGS)
+
+rehearse: build ## Rehearse backup, loss and restore on a server of its own (needs PostgreSQL and pgbackrest)
+	@ops/backup/rehearse
 
 pg: bin/pgserve ## Get PostgreSQL if the machine has none that is usable
 	@scripts/get-postgres bin/pgserve

@@ -36,13 +36,14 @@ func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Alloc
 	watch.AddWorkers(workers, watch.New(db, checker(db, s), fleet.New(db).OnChange(changed), log))
 	notify.AddWorkers(workers, db, s.outbound(), mail, changed, log)
 	river.AddWorker(workers, &partitionsWorker{db: db, log: log})
+	river.AddWorker(workers, &retentionWorker{db: db, log: log, attempts: s.KeepAttempts, history: s.KeepHistory})
 	river.AddWorker(workers, &uploadsWorker{fleet: fleet.New(db), log: log})
 	river.AddWorker(workers, &sessionsWorker{store: accounts.NewSessionStore(db), log: log})
 	schedules := append(holds.PeriodicJobs(s.SweepInterval), allocator.PeriodicJobs()...)
 	schedules = append(schedules, watch.PeriodicJobs()...)
 	schedules = append(schedules, notify.PeriodicJobs()...)
 	schedules = append(schedules,
-		periodic(24*time.Hour, partitionsArgs{}), periodic(time.Hour, sessionsArgs{}), periodic(uploadsEvery, uploadsArgs{}))
+		periodic(24*time.Hour, partitionsArgs{}), periodic(6*time.Hour, retentionArgs{}), periodic(time.Hour, sessionsArgs{}), periodic(uploadsEvery, uploadsArgs{}))
 	client, err := river.NewClient(riverpgxv5.New(db), &river.Config{
 		Schema:       migrations.RiverSchema,
 		Logger:       log.With("part", "river"),

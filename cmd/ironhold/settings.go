@@ -21,29 +21,30 @@ import (
 
 // settings are read from the environment; see settingsTable for each.
 type settings struct {
-	DatabaseURL     string
-	MigrateURL      string
-	DataFolder      string
-	ListenAddr      string
-	MetricsAddr     string
-	BaseURL         string
-	TrustedProxies  []netip.Prefix
-	HoldDuration    time.Duration
-	HoldExtension   time.Duration
-	HoldCeiling     time.Duration
-	SweepInterval   time.Duration
-	WalkLimit       int
-	LostLimit       int
-	LockTimeout     time.Duration
-	PoolInteractive int
-	PoolBackground  int
-	OrderRate       int
-	FlagProvider    string
-	RemoteFlags     string
-	OutboundAllow   []netip.Prefix
-	Mail            smtp.Config
-	MailBefore      time.Duration
-	LogLevel        slog.Level
+	DatabaseURL               string
+	MigrateURL                string
+	DataFolder                string
+	ListenAddr                string
+	MetricsAddr               string
+	BaseURL                   string
+	TrustedProxies            []netip.Prefix
+	HoldDuration              time.Duration
+	HoldExtension             time.Duration
+	HoldCeiling               time.Duration
+	SweepInterval             time.Duration
+	WalkLimit                 int
+	LostLimit                 int
+	LockTimeout               time.Duration
+	PoolInteractive           int
+	PoolBackground            int
+	OrderRate                 int
+	FlagProvider              string
+	RemoteFlags               string
+	OutboundAllow             []netip.Prefix
+	Mail                      smtp.Config
+	KeepAttempts, KeepHistory int // months; 0: for ever
+	MailBefore                time.Duration
+	LogLevel                  slog.Level
 }
 
 // setting is one line of the table: name, default, meaning, and how its text is taken.
@@ -113,6 +114,10 @@ func settingsTable() []setting {
 			func(s *settings, v string) error { return sender(&s.Mail.From, v) }},
 		{"MAIL_HOLD_WARNING", "5m", "how long before the end of a hold its holder gets a mail, but never in the first two thirds of its time",
 			func(s *settings, v string) error { return duration(&s.MailBefore, v, time.Second, 24*time.Hour) }},
+		{"KEEP_ATTEMPTS", "0", "months that attempts are kept, then they move to the schema archive; 0: for ever",
+			func(s *settings, v string) error { return number(&s.KeepAttempts, v, 0, 1200) }},
+		{"KEEP_HISTORY", "0", "months that the history of holds, services and machines is kept, likewise; 0: for ever",
+			func(s *settings, v string) error { return number(&s.KeepHistory, v, 0, 1200) }},
 		{"LOG_LEVEL", "info", "debug, info, warn or error",
 			func(s *settings, v string) error { return level(&s.LogLevel, v) }},
 	}
