@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ironhold/migrations/pg"
 )
 
 const (
@@ -47,7 +48,7 @@ end $$`)
 // EnsureLogin makes or renews the application's login: no inheritance, no ownership, a member of
 // the two group roles and nothing else. An empty password leaves the login without one.
 func EnsureLogin(ctx context.Context, ownerURL, name, password string) error {
-	conn, err := pgx.Connect(ctx, ownerURL)
+	conn, err := pg.Dial(ctx, ownerURL)
 	if err != nil {
 		return fmt.Errorf("login %s: %w", name, err)
 	}

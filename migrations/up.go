@@ -16,6 +16,8 @@ import (
 	"github.com/pressly/goose/v3/database"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"ironhold/migrations/pg"
 )
 
 //go:embed sql/*.sql
@@ -45,11 +47,9 @@ func Up(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("database address: %w", err)
 	}
-	cfg.ConnConfig.RuntimeParams["search_path"] = "public"
-	cfg.ConnConfig.RuntimeParams["TimeZone"] = "UTC"
+	pg.Settle(cfg.ConnConfig.RuntimeParams)
 	cfg.ConnConfig.RuntimeParams["lock_timeout"] = statementLock
-	cfg.ConnConfig.RuntimeParams["statement_timeout"] = "0"
-	cfg.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
+	cfg.AfterConnect = pg.Unhurried
 	cfg.MaxConns = 3
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {

@@ -56,6 +56,11 @@ func (r *running) get(path string) (int, string) {
 
 func (r *running) ask(method, url, token string, body any) (int, string) {
 	r.t.Helper()
+	return r.askWith(method, url, token, body, "key")
+}
+
+func (r *running) askWith(method, url, token string, body any, key string) (int, string) {
+	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	data, _ := json.Marshal(body)
@@ -66,7 +71,9 @@ func (r *running) ask(method, url, token string, body any) (int, string) {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Idempotency-Key", "key")
+		if key != "" {
+			req.Header.Set("Idempotency-Key", key)
+		}
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

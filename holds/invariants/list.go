@@ -144,7 +144,10 @@ select 'trigger ' || want || ' is missing or off' from unnest(array['holds_guard
     'org_limits_history', 'rollout_history', 'users_history', 'api_tokens_history', 'invitations_history',
     'password_resets_history', 'organisations_history', 'purchase_requests_history', 'hold_events_tell', 'service_events_tell',
     'webhook_endpoints_history']) want
- where not exists (select from pg_trigger t where t.tgname = want and t.tgenabled in ('O', 'A'))`},
+ where not exists (select from pg_trigger t where t.tgname = want and t.tgenabled in ('O', 'A'))
+union all
+select 'triggers are off in sessions like this one: session_replication_role is ' || current_setting('session_replication_role')
+ where current_setting('session_replication_role') = 'replica'`},
 
 	{name: "occupying_states", description: "hold_states, the states' CHECK and the arbiter's predicate agree", query: `
 select 'hold_states says ' || states || ', the CHECK says ' || checked

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -25,8 +26,7 @@ type PoolOptions struct {
 }
 
 // Connect makes a pool whose sessions do not depend on how the server or the database is
-// configured: isolation, time zone, search path, string syntax, row-level security and the durability
-// of a commit are set explicitly. It does not wait for the server.
+// configured, see Settle. It does not wait for the server.
 func Connect(ctx context.Context, url string, o PoolOptions) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -38,17 +38,13 @@ func Connect(ctx context.Context, url string, o PoolOptions) (*pgxpool.Pool, err
 	}
 	cfg.MaxConnIdleTime = 5 * time.Minute
 	cfg.ConnConfig.Tracer = o.Tracer
-	cfg.AfterConnect = registerUUID
+	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		return errors.Join(registerUUID(ctx, conn), Unhurried(ctx, conn))
+	}
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	p := cfg.ConnConfig.RuntimeParams
+	Settle(p)
 	p["application_name"] = "ironhold " + o.Name
-	p["search_path"] = "public"
-	p["TimeZone"] = "UTC"
-	p["default_transaction_isolation"] = "read committed"
-	p["default_transaction_read_only"] = "off"
-	p["standard_conforming_strings"] = "on"
-	p["row_security"] = "on"       // off would make an error of every read that it narrows
-	p["synchronous_commit"] = "on" // what was acknowledged survives a crash of the server
 	p["lock_timeout"] = millis(o.LockTimeout, 2*time.Second)
 	p["statement_timeout"] = millis(o.StatementTimeout, 30*time.Second)
 	p["idle_in_transaction_session_timeout"] = millis(o.IdleInTx, 10*time.Second)

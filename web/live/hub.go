@@ -144,7 +144,7 @@ func (h *Hub) listen(ctx context.Context) {
 func (h *Hub) listenOnce(ctx context.Context) error {
 	dial, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(dial, h.url)
+	conn, err := pg.Dial(dial, h.url)
 	if err != nil {
 		return err
 	}
