@@ -33,8 +33,8 @@ type hygiene struct {
 }
 
 var (
-	connectionLine = regexp.MustCompile(`^ironhold_connection_hold_seconds_(bucket|count|sum)\{caller="(?P<caller>[^"]*)"(?:,le="(?P<le>[^"]*)")?,pool="(?P<what>[^"]*)"\} (\S+)`)
-	lockLine       = regexp.MustCompile(`^ironhold_lock_hold_seconds_(bucket|count|sum)\{caller="(?P<caller>[^"]*)",(?:le="(?P<le>[^"]*)",)?lock="(?P<what>[^"]*)"\} (\S+)`)
+	connectionLine = regexp.MustCompile(`^ironhold_connection_hold_seconds_(bucket|count|sum)\{caller="(?P<caller>[^"]*)",pool="(?P<what>[^"]*)"(?:,le="(?P<le>[^"]*)")?\} (?P<value>\S+)`)
+	lockLine       = regexp.MustCompile(`^ironhold_lock_hold_seconds_(bucket|count|sum)\{caller="(?P<caller>[^"]*)",lock="(?P<what>[^"]*)"(?:,le="(?P<le>[^"]*)")?\} (?P<value>\S+)`)
 )
 
 // measure adds the metrics of the processes, which count since their start: once in the life of each,
@@ -64,7 +64,7 @@ func (h *hygiene) read(form *regexp.Regexp, when, line string) {
 	if h.count == nil {
 		*h = hygiene{map[caller]float64{}, map[caller]float64{}, map[caller]map[float64]float64{}}
 	}
-	v, _ := strconv.ParseFloat(m[5], 64)
+	v, _ := strconv.ParseFloat(m[form.SubexpIndex("value")], 64)
 	c := caller{when, m[form.SubexpIndex("what")], m[form.SubexpIndex("caller")]}
 	switch m[1] {
 	case "count":
