@@ -20,6 +20,7 @@ var allowed = map[string][]string{
 	"holds/watch":        {"holds/invariants", "fleet", "migrations/pg"},
 	"provision":          {"holds", "fleet", "accounts", "migrations/pg"},
 	"provision/driver":   {},
+	"provision/redfish":  {"provision/driver", "notify/outbound"},
 	"provision/webhook":  {"provision/driver", "notify/outbound", "notify/sign"},
 	"notify":             {"notify/*", "holds", "fleet", "accounts", "migrations/pg", "views/i18n"},
 	"notify/outbound":    {},

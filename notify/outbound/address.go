@@ -36,8 +36,8 @@ func Public(a netip.Addr) bool {
 	return !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// contains reports whether one of the networks has a.
-func contains(networks []netip.Prefix, a netip.Addr) bool {
+// Contains reports whether one of the networks has a.
+func Contains(networks []netip.Prefix, a netip.Addr) bool {
 	a = a.Unmap()
 	return a.Zone() == "" && slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }

@@ -100,9 +100,9 @@ func (c *Client) transport(may func(netip.Addr) bool) *http.Transport {
 	}
 }
 
-func (c *Client) mayUse(a netip.Addr) bool { return Public(a) || contains(c.opt.Allow, a) }
+func (c *Client) mayUse(a netip.Addr) bool { return Public(a) || Contains(c.opt.Allow, a) }
 
-func (c *Client) mayUsePlain(a netip.Addr) bool { return contains(c.opt.Allow, a) }
+func (c *Client) mayUsePlain(a netip.Addr) bool { return Contains(c.opt.Allow, a) }
 
 // CheckURL reads a target as somebody typed it. What can be said without asking the network is
 // answered here as a *Refused; where a name leads is looked at when a request is sent.
