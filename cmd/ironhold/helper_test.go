@@ -61,7 +61,7 @@ func (p *prog) command(ctx context.Context, args ...string) *exec.Cmd {
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = p.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + os.TempDir()}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "STOP_NOTICE=0s"}
 	if p.url != "" {
 		cmd.Env = append(cmd.Env, "DATABASE_URL="+p.url)
 	}

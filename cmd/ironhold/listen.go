@@ -7,46 +7,46 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"ironhold/web/problem"
-	"ironhold/web/request"
+	"ironhold/web"
 )
 
-// gate answers until the real handler is there: alive, but not ready.
+// gate stands before the site: until it is there somebody else answers, and once it is to close it tells
+// those who ask whether to send anybody here.
+//
+//	starting (not ready) -> open -> leaving (not ready, still serving) -> closed
 type gate struct {
-	handler atomic.Pointer[http.Handler]
+	starting http.Handler
+	handler  atomic.Pointer[http.Handler]
+	leaving  atomic.Bool
 }
 
 func (g *gate) open(h http.Handler) { g.handler.Store(&h) }
 
+// leave lets whoever spreads the requests know before the listener closes. It reports whether there is
+// anybody to be told.
+func (g *gate) leave() bool {
+	g.leaving.Store(true)
+	return g.handler.Load() != nil
+}
+
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.leaving.Load() {
+		// The next request of this client shall find another process, and no half-closed connection.
+		w.Header().Set("Connection", "close")
+		if r.URL.Path == "/readyz" {
+			web.NotReady(w)
+			return
+		}
+	}
 	if h := g.handler.Load(); h != nil {
 		(*h).ServeHTTP(w, r)
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	w.Header().Set("Cache-Control", "no-store")
-	if r.URL.Path == "/healthz" {
-		fmt.Fprintln(w, "alive")
-		return
-	}
-	if strings.HasPrefix(r.URL.Path, "/api/") {
-		p := problem.New(problem.Busy, "The server is starting: its database is not ready yet. Send the request again in a moment, with the same key if it has one.")
-		p.RetryAfter = 2 * time.Second
-		id := request.NewID()
-		w.Header().Set("X-Request-Id", id)
-		problem.Write(w, r, p, id)
-		return
-	}
-	w.Header().Set("Retry-After", "2")
-	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintln(w, "Ironhold is starting: its database is not ready yet. Try again in a moment.")
+	g.starting.ServeHTTP(w, r)
 }
 
 // listen takes an address; name is the variable to blame.

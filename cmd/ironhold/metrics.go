@@ -34,8 +34,8 @@ func (p *process) metricsHandler() http.Handler {
 	}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if !p.started.Load() {
-			http.Error(w, "starting", http.StatusServiceUnavailable)
+		if !p.started.Load() || p.gate.leaving.Load() {
+			http.Error(w, "starting or stopping", http.StatusServiceUnavailable)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)

@@ -32,7 +32,7 @@ import (
 
 // Parts of the time that a stop may take; together they stay under 10 s.
 const (
-	drainTime  = 4 * time.Second         // requests and jobs, at the same time
+	drainTime  = 4 * time.Second         // the notice, then requests and jobs, at the same time
 	flushTime  = 1500 * time.Millisecond // attempts that are not written yet
 	closeTime  = 800 * time.Millisecond  // pools
 	serverTime = 2 * time.Second         // the embedded server
@@ -187,6 +187,7 @@ func (p *process) listeners(ctx context.Context) (site net.Listener, err error) 
 		if p.settings.BaseURL == "" {
 			p.settings.BaseURL = "http://" + visible(site.Addr())
 		}
+		p.gate.starting = web.Starting(p.log, p.settings.secure())
 		p.serveOn(site, &p.gate)
 		if host, ok := site.Addr().(*net.TCPAddr); ok && !host.IP.IsLoopback() && !p.settings.secure() {
 			p.log.Warn("people outside this machine would send passwords unprotected: put https in front and set BASE_URL", "listen", site.Addr().String())

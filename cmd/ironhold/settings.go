@@ -35,6 +35,7 @@ type settings struct {
 	WalkLimit                 int
 	LostLimit                 int
 	LockTimeout               time.Duration
+	StopNotice                time.Duration
 	PoolInteractive           int
 	PoolBackground            int
 	OrderRate                 int
@@ -90,6 +91,8 @@ func settingsTable() []setting {
 			func(s *settings, v string) error {
 				return duration(&s.LockTimeout, v, 10*time.Millisecond, time.Minute)
 			}},
+		{"STOP_NOTICE", "1s", "how long /readyz says no before a process that was asked to stop takes no more requests; 0: not at all",
+			func(s *settings, v string) error { return duration(&s.StopNotice, v, 0, 3*time.Second) }},
 		{"POOL_INTERACTIVE", "30", "database connections for pages, API and orders",
 			func(s *settings, v string) error { return number(&s.PoolInteractive, v, 2, 1000) }},
 		{"POOL_BACKGROUND", "6", "database connections for the workers",

@@ -8,8 +8,14 @@ import (
 	"ironhold/allocator"
 )
 
-// stop undoes the start in the other order, each step within its time.
+// stop undoes the start in the other order, each step within its time. At first nothing changes but that
+// the process says that it is not ready.
 func (p *process) stop() {
+	notice := time.Duration(0)
+	if p.gate.leave() {
+		notice = p.settings.StopNotice
+		time.Sleep(notice)
+	}
 	if p.hush != nil {
 		p.hush() // open streams would keep their connections busy
 	}
@@ -19,7 +25,7 @@ func (p *process) stop() {
 	if p.endVitals != nil {
 		p.endVitals()
 	}
-	within(drainTime, func(ctx context.Context) {
+	within(drainTime-notice, func(ctx context.Context) {
 		var wg sync.WaitGroup
 		for _, s := range p.servers {
 			wg.Go(func() { drain(ctx, s) })
