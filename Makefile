@@ -8,7 +8,7 @@ PKG       ?= ./...
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-node screenshots race bench-quick prove rehearse pg generate verify fmt lint FORCE
+.PHONY: help run build test test-node screenshots race bench-quick prove rehearse rehearse-ha pg generate verify fmt lint FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ prove: pg ## Attack two running processes with people and faults and judge every
 
 rehearse: build ## Rehearse backup, loss and restore on a server of its own (needs PostgreSQL and pgbackrest)
 	@ops/backup/rehearse
+
+rehearse-ha: build ## Rehearse the loss of the primary under load (needs PostgreSQL, patroni and etcd)
+	@$(GO) build -o bin/ironhold-load ./cmd/ironhold-load
+	@ops/ha/rehearse
 
 pg: bin/pgserve ## Get PostgreSQL if the machine has none that is usable
 	@scripts/get-postgres bin/pgserve

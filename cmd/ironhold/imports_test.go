@@ -45,6 +45,7 @@ var allowed = map[string][]string{
 	"migrations/pgtest/*":      {"*"},
 	"web/browsertest":          {"*"},
 	"cmd/ironhold-bench":       {"*"},
+	"cmd/ironhold-load":        {},
 	"cmd/ironhold-bench/bench": {"*"},
 	"cmd/ironhold-prove":       {"*"},
 	"cmd/ironhold-prove/*":     {"*"},
