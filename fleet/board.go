@@ -67,7 +67,7 @@ func (r *Registry) Board(ctx context.Context) (Board, error) {
 	var counts []count
 	err := r.read(ctx, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
-			select statement_timestamp() as as_of, t.code, t.name, t.country, t.time_zone,
+			select statement_timestamp() as as_of, t.code, t.name, t.country, t.time_zone, t.delivery_hours,
 				coalesce(c.grp, '') as grp, coalesce(c.status, '') as status, coalesce(c.n, 0)::int as n
 			from sites t left join (`+stock("site_code")+`) c on c.key = t.code
 			order by t.code`)

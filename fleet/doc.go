@@ -1,5 +1,7 @@
 // Package fleet keeps the machines: what they are, where they stand, and where each is in its
 // life. It owns the tables sites, machines and machine_classes.
+// What a site promises (in how many hours a machine is ready) belongs to the site and not to the
+// class of a machine: it may change, and classes never do.
 //
 // The life of a machine; only ready is sellable, and who has a machine is not written here:
 //

@@ -5,12 +5,17 @@ import (
 	"strings"
 )
 
-// NotFound says that there is no machine with this asset tag.
+// NotFound says that there is no machine with this asset tag, or no site with this code.
 type NotFound struct {
-	Tag string
+	Tag, Site string
 }
 
-func (e *NotFound) Error() string { return fmt.Sprintf("no machine has the asset tag %q", e.Tag) }
+func (e *NotFound) Error() string {
+	if e.Site != "" {
+		return fmt.Sprintf("no site has the code %q", e.Site)
+	}
+	return fmt.Sprintf("no machine has the asset tag %q", e.Tag)
+}
 
 // IllegalMove says that a machine cannot take this step in its life: what it is now, which moves
 // are possible for it now, and why this one is not.

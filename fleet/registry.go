@@ -102,22 +102,6 @@ func (r *Registry) Machines(ctx context.Context, f Filter) (list []Machine, err 
 	return list, nil
 }
 
-// Sites returns all sites by code.
-func (r *Registry) Sites(ctx context.Context) (list []Site, err error) {
-	err = r.read(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `select code, name, country, time_zone from sites order by code`)
-		if err != nil {
-			return err
-		}
-		list, err = pgx.CollectRows(rows, pgx.RowToStructByName[Site])
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sites: %w", err)
-	}
-	return list, nil
-}
-
 // Vendors returns the vendors of the machines that are not retired, sorted.
 func (r *Registry) Vendors(ctx context.Context) (list []string, err error) {
 	err = r.read(ctx, func(tx pgx.Tx) error {

@@ -18,9 +18,9 @@ var sampleSites = []struct {
 	Site
 	file string
 }{
-	{Site{Code: "GOT1", Name: "Gothenburg", Country: "SE", TimeZone: "Europe/Stockholm"}, "sample/gothenburg.csv"},
-	{Site{Code: "LEJ1", Name: "Leipzig", Country: "DE", TimeZone: "Europe/Berlin"}, "sample/leipzig.csv"},
-	{Site{Code: "OPO1", Name: "Porto", Country: "PT", TimeZone: "Europe/Lisbon"}, "sample/porto.csv"},
+	{Site{Code: "GOT1", Name: "Gothenburg", Country: "SE", TimeZone: "Europe/Stockholm", DeliveryHours: new(4)}, "sample/gothenburg.csv"},
+	{Site{Code: "LEJ1", Name: "Leipzig", Country: "DE", TimeZone: "Europe/Berlin", DeliveryHours: new(4)}, "sample/leipzig.csv"},
+	{Site{Code: "OPO1", Name: "Porto", Country: "PT", TimeZone: "Europe/Lisbon", DeliveryHours: new(24)}, "sample/porto.csv"},
 	{Site{Code: "YUL1", Name: "Montreal", Country: "CA", TimeZone: "America/Toronto"}, "sample/montreal.csv"},
 }
 
@@ -40,13 +40,13 @@ var sampleMoves = []struct {
 
 // Sample loads the sample fleet: 196 machines at four sites, six large classes and some single
 // machines, in every status but in_service, which comes by sales. Loading it again changes
-// nothing but the sites' names.
+// nothing but the sites. What is delivered from Montreal is asked for: nothing is promised there.
 func (r *Registry) Sample(ctx context.Context, by pg.By) error {
 	err := pg.Engine(ctx, r.db, by, func(tx pgx.Tx) error {
 		for _, s := range sampleSites {
-			_, err := tx.Exec(ctx, `insert into sites (code, name, country, time_zone) values ($1, $2, $3, $4)
-				on conflict (code) do update set name = excluded.name, country = excluded.country, time_zone = excluded.time_zone`,
-				s.Code, s.Name, s.Country, s.TimeZone)
+			_, err := tx.Exec(ctx, `insert into sites (code, name, country, time_zone, delivery_hours) values ($1, $2, $3, $4, $5)
+				on conflict (code) do update set name = excluded.name, country = excluded.country, time_zone = excluded.time_zone,
+					delivery_hours = excluded.delivery_hours`, s.Code, s.Name, s.Country, s.TimeZone, s.DeliveryHours)
 			if err != nil {
 				return err
 			}

@@ -75,11 +75,3 @@ type Machine struct {
 	CreatedAt    time.Time  `db:"created_at"`
 	UpdatedAt    time.Time  `db:"updated_at"`
 }
-
-// Site is a place with machines.
-type Site struct {
-	Code     string `db:"code"`
-	Name     string `db:"name"`
-	Country  string `db:"country"`
-	TimeZone string `db:"time_zone"`
-}

@@ -54,7 +54,8 @@ type ServicePage struct {
 	CreatedBy, EndedBy string
 	EndReason          string
 	CanEnd             bool
-	Fresh              bool // confirmed a moment ago
+	ReadyBy            *time.Time // by what the site promises
+	Fresh              bool       // confirmed a moment ago
 	Events             []Event
 	Faults             []Fault
 	Reason             string // as typed on the page that ends it

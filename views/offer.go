@@ -69,6 +69,7 @@ func (m ComparePage) rows(ctx context.Context) []compareRow {
 		return money(ctx, o.Setup)
 	}))
 	add(t(ctx, "server.site"), one(func(o Offer) string { return o.place(ctx) }))
+	add(t(ctx, "server.delivery"), one(func(o Offer) string { return o.delivery(ctx) }))
 	add(t(ctx, "server.cores_label"), one(func(o Offer) string { return o.cores(ctx) }))
 	add(t(ctx, "server.memory"), one(func(o Offer) string { return o.memory(ctx) }))
 	add(t(ctx, "server.drives"), func(o Offer) []string { return o.drives(ctx) })

@@ -13,6 +13,7 @@ import (
 type Server struct {
 	Tag                  string // "" for a group
 	Site, SiteName       string
+	DeliveryHours        int // it is ready within so many of the confirmation; 0: on request
 	Vendor, Model        string
 	CPU                  string
 	CPUCount             int
@@ -47,6 +48,24 @@ func (s Server) place(ctx context.Context) string {
 		return s.Site
 	}
 	return t(ctx, "server.place", "name", s.SiteName, "code", s.Site)
+}
+
+// delivery is within what time it is ready: "within 4 hours".
+func (s Server) delivery(ctx context.Context) string { return deliveryText(ctx, s.DeliveryHours) }
+
+func deliveryText(ctx context.Context, hours int) string {
+	switch {
+	case hours == 0:
+		return t(ctx, "delivery.ask")
+	case hours >= 48 && hours%24 == 0:
+		return t(ctx, "delivery.days", "n", hours/24)
+	}
+	return t(ctx, "delivery.hours", "n", hours)
+}
+
+// delivered is the same as a line of its own: "Ready within 4 hours".
+func (s Server) delivered(ctx context.Context) string {
+	return t(ctx, "delivery.ready", "within", s.delivery(ctx))
 }
 
 func (s Server) cores(ctx context.Context) string {

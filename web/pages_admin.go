@@ -229,6 +229,9 @@ func (s *server) fleetRoutes(get, post func(string, accounts.Function, handler) 
 		upload,
 		post("/fleet/import/confirm", accounts.FleetWrite, s.confirmImport),
 		get("/fleet/classes", accounts.SeeFleet, s.classBoard),
+		get("/fleet/sites", accounts.SeeFleet, s.sites),
+		get("/fleet/sites/{code}", accounts.SeeFleet, s.site),
+		post("/fleet/sites/{code}", accounts.FleetWrite, s.setSite),
 	}
 }
 

@@ -65,6 +65,23 @@ func (c choices) siteName(code string) string {
 	return code
 }
 
+// delivery is within how many hours a machine of the site is ready; 0 when that is not promised.
+func (c choices) delivery(code string) int {
+	for _, s := range c.sites {
+		if s.Code == code && s.DeliveryHours != nil {
+			return *s.DeliveryHours
+		}
+	}
+	return 0
+}
+
+// forgetChoices lets the next page read them anew.
+func (p *pages) forgetChoices() {
+	p.mu.Lock()
+	p.choices.read = time.Time{}
+	p.mu.Unlock()
+}
+
 // fill gives a form its checkboxes, with what was chosen ticked; a chosen value that is not on
 // offer is shown too, so that nothing that was entered vanishes.
 func (c choices) fill(f *views.AskForm, r allocator.Request) {

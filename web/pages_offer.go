@@ -118,6 +118,14 @@ func (s *server) compare(w http.ResponseWriter, r *http.Request) error {
 	return s.renderLive(w, r, "stock", shown, views.Compare(m))
 }
 
+// hoursCell is a number of hours in a file, or nothing where none is promised.
+func hoursCell(hours int) string {
+	if hours == 0 {
+		return ""
+	}
+	return strconv.Itoa(hours)
+}
+
 // catalogueIn lets an address through that is one of the catalogue, without what is ticked in it.
 func catalogueIn(text string) *url.URL {
 	u, err := url.Parse(ownPath(text))
@@ -156,7 +164,7 @@ func (s *server) offersFile(w http.ResponseWriter, r *http.Request) error {
 	out := newSheet(w, "ironhold-servers",
 		"as_of", "id", "site", "site_name", "vendor", "model", "cpu", "cpu_count", "cores", "threads", "ram_gb", "ecc",
 		"drives", "nvme_gb", "ssd_gb", "hdd_gb", "gpu", "network_mbps", "features", "price_month", "setup", "currency",
-		"free", "total", "you_hold", "you_rent")
+		"free", "total", "you_hold", "you_rent", "delivery_hours")
 	asOf := list.AsOf.UTC().Format(time.RFC3339)
 	for i := range list.Items {
 		o := &list.Items[i]
@@ -169,7 +177,7 @@ func (s *server) offersFile(w http.ResponseWriter, r *http.Request) error {
 		out.row(asOf, n(o.Class.ID), k.SiteCode, c.siteName(k.SiteCode), k.Vendor, k.Model, k.CPU, n(k.CPUCount), n(k.Cores), n(k.Threads),
 			n(k.RAMGB), strconv.FormatBool(k.ECC), strings.Join(drives, "; "), n(k.NVMeGB), n(k.SSDGB), n(k.HDDGB), k.GPU, n(k.NICMbps),
 			strings.Join(k.Features, "; "), i18n.PlainMoney(k.PriceMonthMinor, k.Currency), i18n.PlainMoney(k.SetupMinor, k.Currency), k.Currency,
-			n(o.Free), n(o.Total), n(o.YouHold), n(o.YouRent))
+			n(o.Free), n(o.Total), n(o.YouHold), n(o.YouRent), hoursCell(c.delivery(k.SiteCode)))
 		if i%csvPiece == csvPiece-1 {
 			out.flush()
 		}

@@ -14,7 +14,7 @@ import (
 
 func serverOf(spec fleet.Spec, tag string, c choices) views.Server {
 	s := views.Server{
-		Tag: tag, Site: spec.SiteCode, SiteName: c.siteName(spec.SiteCode), Vendor: spec.Vendor, Model: spec.Model,
+		Tag: tag, Site: spec.SiteCode, SiteName: c.siteName(spec.SiteCode), DeliveryHours: c.delivery(spec.SiteCode), Vendor: spec.Vendor, Model: spec.Model,
 		CPU: spec.CPU, CPUCount: spec.CPUCount, Cores: spec.Cores, Threads: spec.Threads, RAMGB: spec.RAMGB, ECC: spec.ECC,
 		NVMeGB: spec.NVMeGB, SSDGB: spec.SSDGB, HDDGB: spec.HDDGB, GPU: spec.GPU, NICMbps: spec.NICMbps, Features: spec.Features,
 		Price: views.Money{Minor: spec.PriceMonthMinor, Currency: spec.Currency},

@@ -93,6 +93,12 @@ func (s *server) serviceModel(ctx context.Context, r *http.Request) (m views.Ser
 		CanEnd: accounts.Can(actor.Role, accounts.EndService), Events: eventsOf(ctx, events, who),
 		Fresh: time.Since(v.StartedAt) < freshFor,
 	}
+	if hours := m.Server.DeliveryHours; hours > 0 && v.EndedAt == nil {
+		// Told while it can still be looked forward to; later it would be a reproach without an answer.
+		if by := v.StartedAt.Add(time.Duration(hours) * time.Hour); time.Until(by) > 0 {
+			m.ReadyBy = &by
+		}
+	}
 	if v.EndedBy != nil {
 		m.EndedBy = who.of(ctx, *v.EndedBy)
 	}

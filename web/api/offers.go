@@ -24,6 +24,8 @@ type offer struct {
 	YouHold      int    `json:"you_hold"`
 	YouRent      int    `json:"you_rent"`
 
+	DeliveryHours *int `json:"delivery_hours"` // null: on request
+
 	Held      *int `json:"held,omitzero"`       // staff
 	InService *int `json:"in_service,omitzero"` // staff
 	Total     *int `json:"total,omitzero"`      // staff
@@ -91,9 +93,18 @@ func (a *API) offers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	sites, err := a.Fleet.Sites(ctx)
+	if err != nil {
+		return err
+	}
+	delivery := map[string]*int{}
+	for _, s := range sites {
+		delivery[s.Code] = s.DeliveryHours
+	}
 	out := offerList{list[offer]{Items: make([]offer, len(rows)), NextCursor: next}, all.AsOf.UTC()}
 	for i := range rows {
 		out.Items[i] = offerOf(&rows[i], staff(ctx))
+		out.Items[i].DeliveryHours = delivery[rows[i].Class.SiteCode]
 	}
 	return write(w, http.StatusOK, out)
 }

@@ -24,6 +24,15 @@ func init() {
 		{name: "german-import-preview", who: operator, show: func(v *visit) { v.german(); v.Go("/fleet/import?upload=" + v.upload()) }},
 		{name: "fleet-import-gone", who: operator, title: "Error", show: at("/fleet/import?upload=01890000-0000-7000-8000-000000000001")},
 		{name: "fleet-classes", who: operator, sample: true, show: at("/fleet/classes")},
+		{name: "fleet-sites", who: operator, sample: true, show: at("/fleet/sites")},
+		{name: "fleet-site", who: operator, title: "Gothenburg", show: func(v *visit) {
+			v.Post("/fleet/sites/GOT1", "name", "Gothenburg", "country", "SE", "time_zone", "Europe/Stockholm", "delivery_hours", "4")
+		}},
+		{name: "fleet-site-sales", who: sales, title: "Gothenburg", show: at("/fleet/sites/GOT1")},
+		{name: "fleet-site-wrong", who: operator, title: "Error", show: func(v *visit) {
+			v.Post("/fleet/sites/GOT1", "name", "", "country", "Sweden", "time_zone", "Nowhere", "delivery_hours", "soon")
+		}},
+		{name: "german-site", who: operator, show: func(v *visit) { v.german(); v.Go("/fleet/sites/GOT1") }},
 		{name: "german-desk", who: sales, show: func(v *visit) { v.german(); v.attempts(); v.attempt("none_left"); v.Go("/desk") }},
 		{name: "german-launch", who: operator, show: func(v *visit) { v.german(); v.Go("/admin/rollout") }},
 	}...)
