@@ -87,9 +87,9 @@ type ImportNotice struct {
 
 // ClassesPage is the stock by class.
 type ClassesPage struct {
-	Sites       []Option
-	Items       []BoardRow
-	First, Next string
+	Sites []Option
+	Items []BoardRow
+	Pager
 }
 
 func (m ClassesPage) wrong() bool {

@@ -15,7 +15,7 @@ type DeskPage struct {
 	Faults                []Fault
 	Items                 []AttemptRow
 	CSV                   string // the same rows as a file
-	First, Next           string
+	Pager
 }
 
 // AttemptRow is one order request in the log.
@@ -94,13 +94,13 @@ type Faster struct {
 
 // AttemptMachinesPage lists machines as of now for what an attempt asked.
 type AttemptMachinesPage struct {
-	ID          string
-	At, AsOf    time.Time
-	Ask         Ask
-	Reasons     []Option
-	Items       []SurveyedRow
-	CSV         string
-	First, Next string
+	ID       string
+	At, AsOf time.Time
+	Ask      Ask
+	Reasons  []Option
+	Items    []SurveyedRow
+	CSV      string
+	Pager
 }
 
 // SurveyedRow is one machine with all that excludes it.
@@ -111,9 +111,9 @@ type SurveyedRow struct {
 
 // DeskHoldsPage lists what is held.
 type DeskHoldsPage struct {
-	Items       []DeskHold
-	CanConfirm  bool
-	First, Next string
+	Items      []DeskHold
+	CanConfirm bool
+	Pager
 }
 
 // DeskHold is one hold on the desk.
@@ -142,9 +142,9 @@ type AskOnePage struct {
 
 // PurchasesPage lists purchase requests.
 type PurchasesPage struct {
-	State       string
-	Items       []PurchaseRow
-	First, Next string
+	State string
+	Items []PurchaseRow
+	Pager
 }
 
 // PurchaseRow is one purchase request.

@@ -7,11 +7,11 @@ import (
 
 // HoldsPage lists the holds of an organisation, or of all for staff.
 type HoldsPage struct {
-	Items       []HoldRow
-	State       string
-	First, Next string
-	Staff       bool
-	CanOrder    bool
+	Items []HoldRow
+	State string
+	Pager
+	Staff    bool
+	CanOrder bool
 }
 
 // HoldRow is one hold in a list.
@@ -27,11 +27,11 @@ type HoldRow struct {
 
 // ServicesPage lists the services.
 type ServicesPage struct {
-	Items       []ServiceRow
-	State       string
-	First, Next string
-	Staff       bool
-	CanOrder    bool
+	Items []ServiceRow
+	State string
+	Pager
+	Staff    bool
+	CanOrder bool
 }
 
 // ServiceRow is one service in a list.

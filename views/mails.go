@@ -7,11 +7,11 @@ import (
 
 // MailsPage is what became of mails, for operators.
 type MailsPage struct {
-	Server      string // host and port; "" when mail is not configured
-	Trial       bool   // mails go nowhere but to this page
-	Items       []MailRow
-	First, Next string
-	Caught      []CaughtRow
+	Server string // host and port; "" when mail is not configured
+	Trial  bool   // mails go nowhere but to this page
+	Items  []MailRow
+	Pager
+	Caught []CaughtRow
 }
 
 // MailRow is one mail. Why says more of one that was not sent.

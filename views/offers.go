@@ -7,17 +7,16 @@ import (
 
 // OffersPage is the catalogue: groups of equal machines that are for sale.
 type OffersPage struct {
-	Form     AskForm
-	Ask      Ask // the filters, to be told in words
-	Faults   []Fault
-	Items    []Offer
-	Total    int // groups that match, on all pages
-	Free     int // machines free now, of all that match
-	AsOf     time.Time
-	Sorts    map[string]Sort // by column: price, ram, cores, free, site
-	Sort     string
-	First    string // address of the first page, "" on it
-	Next     string
+	Form   AskForm
+	Ask    Ask // the filters, to be told in words
+	Faults []Fault
+	Items  []Offer
+	Total  int // groups that match, on all pages
+	Free   int // machines free now, of all that match
+	AsOf   time.Time
+	Sorts  map[string]Sort // by column: price, ram, cores, free, site
+	Sort   string
+	Pager
 	From, To int // which of Total are shown
 	Filtered bool
 	NearMiss []NearMiss

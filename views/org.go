@@ -7,13 +7,13 @@ import (
 
 // OrgPage is the organisation as its administrators see it.
 type OrgPage struct {
-	Slug        string
-	Holds       Use // live holds of those that may be live
-	Machines    Use // live holds and rented machines of those that may be
-	Rented      int
-	Suspended   bool
-	Members     []MemberRow
-	First, Next string // pages of members
+	Slug      string
+	Holds     Use // live holds of those that may be live
+	Machines  Use // live holds and rented machines of those that may be
+	Rented    int
+	Suspended bool
+	Members   []MemberRow
+	Pager
 	Invitations []InvitationRow
 	Tokens      []TokenRow
 }

@@ -9,10 +9,10 @@ import (
 
 // HistoryPage is what happened in an organisation, the newest first.
 type HistoryPage struct {
-	Show        string // "", "orders", "people" or "settings"
-	Admin       bool   // sees more than orders
-	Items       []HistoryRow
-	First, Next string
+	Show  string // "", "orders", "people" or "settings"
+	Admin bool   // sees more than orders
+	Items []HistoryRow
+	Pager
 }
 
 // HistoryRow is one thing that happened. Tag is a machine's, Name a person's or a token's.

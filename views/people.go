@@ -8,10 +8,10 @@ import (
 
 // PeoplePage lists accounts, staff first of all.
 type PeoplePage struct {
-	All         bool   // of every organisation, not staff alone
-	Query       string // as typed
-	Items       []PersonRow
-	First, Next string
+	All   bool   // of every organisation, not staff alone
+	Query string // as typed
+	Items []PersonRow
+	Pager
 	Invitations []PersonInvitation
 	Events      []HistoryRow // what happened to staff lately
 }

@@ -9,17 +9,17 @@ import (
 
 // FleetPage is the stock and the machines.
 type FleetPage struct {
-	Board       []BoardRow
-	Total       BoardRow
-	AsOf        time.Time
-	Items       []MachineRow
-	Status      string
-	Site        string
-	Query       string
-	Statuses    []string
-	Sites       []string
-	First, Next string
-	Alarms      []CheckRow // checks that the last run found violated
+	Board    []BoardRow
+	Total    BoardRow
+	AsOf     time.Time
+	Items    []MachineRow
+	Status   string
+	Site     string
+	Query    string
+	Statuses []string
+	Sites    []string
+	Pager
+	Alarms []CheckRow // checks that the last run found violated
 }
 
 // BoardRow is the stock of a site: held + in service + free + out = total.
@@ -54,7 +54,7 @@ type MachinePage struct {
 	CanWrite                   bool
 	Faults                     []Fault
 	Reason                     string
-	First, Next                string // pages of the history
+	Pager
 }
 
 // Move is a status that a person may set, or what forbids it now.

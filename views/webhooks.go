@@ -33,14 +33,14 @@ type WebhookFormPage struct {
 // WebhookPage is one receiver with what was sent to it.
 type WebhookPage struct {
 	WebhookRow
-	CreatedAt   time.Time
-	By          string
-	RotatedAt   *time.Time
-	OldUntil    *time.Time // until then the secret before signs too
-	DisabledAt  *time.Time
-	Deliveries  []DeliveryRow
-	First, Next string
-	Faults      []Fault
+	CreatedAt  time.Time
+	By         string
+	RotatedAt  *time.Time
+	OldUntil   *time.Time // until then the secret before signs too
+	DisabledAt *time.Time
+	Deliveries []DeliveryRow
+	Pager
+	Faults []Fault
 }
 
 // DeliveryRow is one message to one receiver.

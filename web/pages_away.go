@@ -113,7 +113,7 @@ func (s *server) renderStale(w http.ResponseWriter, r *http.Request, at catalogu
 	for i := range list.Items {
 		m.Free += list.Items[i].Free
 	}
-	at.turnPage(&m, r.URL.Query().Get("page"))
+	at.turnPage(r, &m)
 	for _, o := range list.Items[max(m.From-1, 0):m.To] {
 		m.Items = append(m.Items, offerOf(o, c))
 	}

@@ -80,7 +80,8 @@ func (s *server) desk(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := s.readDeskFilter(ctx, r.URL.Query(), orgs)
-	f.Before, f.Limit = listPage(r), listRows+1
+	rows := listSizes.of(r)
+	f.Before, f.Limit = listPage(r), rows+1
 	list, err := s.Allocator.Attempts(ctx, f.AttemptFilter)
 	if err != nil {
 		return err
@@ -96,16 +97,18 @@ func (s *server) desk(w http.ResponseWriter, r *http.Request) error {
 		m.Orgs = append(m.Orgs, views.Option{Value: o.Slug, Label: o.Name, Chosen: o.ID == f.OrgID})
 	}
 	m.Sites = siteOptions(c, f.Site)
-	for i := range list[:min(len(list), listRows)] {
+	for i := range list[:min(len(list), rows)] {
 		m.Items = append(m.Items, attemptRow(&list[i]))
 	}
+	first, next := "", ""
 	if f.Before != uuid.Nil {
-		m.First = withQuery("/desk", f.values)
+		first = withQuery("/desk", f.values)
 	}
-	if len(list) > listRows {
-		f.values.Set("after", list[listRows-1].ID.String())
-		m.Next = withQuery("/desk", f.values)
+	if len(list) > rows {
+		f.values.Set("after", list[rows-1].ID.String())
+		next = withQuery("/desk", f.values)
 	}
+	m.Pager = listSizes.pager(r, first, next, len(m.Items))
 	return s.renderLive(w, r, "list", m.Items, views.Desk(m))
 }
 
@@ -181,8 +184,8 @@ const deskHoldRows = 35
 func (s *server) deskHolds(w http.ResponseWriter, r *http.Request) error {
 	ctx := i18n.With(r.Context(), s.locale(r))
 	actor := request.Actor(ctx)
-	after := listPage(r)
-	list, err := s.Holds.Occupying(ctx, after, deskHoldRows+1)
+	after, rows := listPage(r), deskHoldSizes.of(r)
+	list, err := s.Holds.Occupying(ctx, after, rows+1)
 	if err != nil {
 		return err
 	}
@@ -192,16 +195,17 @@ func (s *server) deskHolds(w http.ResponseWriter, r *http.Request) error {
 	}
 	m := views.DeskHoldsPage{CanConfirm: accounts.Can(actor.Role, accounts.ConvertHold)}
 	var shown []views.HoldRow // what the passing of time alone does not change
-	for _, h := range list[:min(len(list), deskHoldRows)] {
+	for _, h := range list[:min(len(list), rows)] {
 		row := views.DeskHold{HoldRow: holdRow(h), Left: h.ExpiresAt.Sub(h.Now)}
 		row.By = who.of(ctx, h.CreatedBy)
 		m.Items, shown = append(m.Items, row), append(shown, row.HoldRow)
 	}
 	last := uuid.Nil
-	if len(list) > deskHoldRows {
-		last = list[deskHoldRows-1].ID
+	if len(list) > rows {
+		last = list[rows-1].ID
 	}
-	m.First, m.Next = pageLinks("/desk/holds", "", "", after != uuid.Nil, last)
+	first, next := pageLinks("/desk/holds", "", "", after != uuid.Nil, last)
+	m.Pager = deskHoldSizes.pager(r, first, next, len(m.Items))
 	return s.renderLive(w, r, "list", shown, views.DeskHolds(m))
 }
 

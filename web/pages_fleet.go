@@ -48,13 +48,14 @@ func (s *server) fleetBoard(w http.ResponseWriter, r *http.Request) error {
 	if !slices.Contains(m.Sites, m.Site) {
 		m.Site = ""
 	}
+	rows := listSizes.of(r)
 	list, err := s.Fleet.Machines(ctx, fleet.Filter{
-		Status: fleet.Status(m.Status), Site: m.Site, Query: clip(m.Query), After: q.Get("after"), Limit: listRows + 1,
+		Status: fleet.Status(m.Status), Site: m.Site, Query: clip(m.Query), After: q.Get("after"), Limit: rows + 1,
 	})
 	if err != nil {
 		return err
 	}
-	for _, f := range list[:min(len(list), listRows)] {
+	for _, f := range list[:min(len(list), rows)] {
 		m.Items = append(m.Items, views.MachineRow{
 			Tag: f.AssetTag, Status: string(f.Status), Site: f.SiteCode, Rack: f.Rack, CPU: f.CPU, RAMGB: f.RAMGB,
 			Price: views.Money{Minor: f.PriceMonthMinor, Currency: f.Currency}, Reason: f.StatusReason,
@@ -66,13 +67,15 @@ func (s *server) fleetBoard(w http.ResponseWriter, r *http.Request) error {
 			v.Set(name, value)
 		}
 	}
+	first, next := "", ""
 	if q.Get("after") != "" {
-		m.First = "/fleet?" + v.Encode()
+		first = address("/fleet", v)
 	}
-	if len(list) > listRows {
-		v.Set("after", list[listRows-1].AssetTag)
-		m.Next = "/fleet?" + v.Encode()
+	if len(list) > rows {
+		v.Set("after", list[rows-1].AssetTag)
+		next = address("/fleet", v)
 	}
+	m.Pager = listSizes.pager(r, first, next, len(m.Items))
 	return s.render(w, r, http.StatusOK, views.Fleet(m))
 }
 

@@ -16,15 +16,13 @@ import (
 	"ironhold/web/request"
 )
 
-// historyRows is a page of the history.
-const historyRows = 50
-
 // orgHistory shows members who ordered what, and administrators everything.
 func (s *server) orgHistory(w http.ResponseWriter, r *http.Request) error {
 	ctx := i18n.With(r.Context(), s.locale(r))
 	actor, q := request.Actor(ctx), r.URL.Query()
 	m := views.HistoryPage{Admin: accounts.Can(actor.Role, accounts.ManageMembers), Show: q.Get("show")}
-	f := accounts.HistoryFilter{After: q.Get("after"), Limit: historyRows + 1}
+	rows := listSizes.of(r)
+	f := accounts.HistoryFilter{After: q.Get("after"), Limit: rows + 1}
 	switch {
 	case !m.Admin:
 		m.Show, f.Orders = "", true
@@ -53,7 +51,7 @@ func (s *server) orgHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range list[:min(len(list), historyRows)] {
+	for _, e := range list[:min(len(list), rows)] {
 		row := historyRow(ctx, e, m.Admin)
 		if e.Kind == "webhook" && receivers[e.SubjectID] {
 			row.Href = "/org/webhooks/" + e.SubjectID.String()
@@ -63,7 +61,8 @@ func (s *server) orgHistory(w http.ResponseWriter, r *http.Request) error {
 		}
 		m.Items = append(m.Items, row)
 	}
-	m.First, m.Next = historyLinks(m.Show, f.After != "", list)
+	first, next := historyLinks(m.Show, f.After != "", list, rows)
+	m.Pager = listSizes.pager(r, first, next, len(m.Items))
 	return s.render(w, r, http.StatusOK, views.OrgHistory(m))
 }
 
@@ -80,7 +79,7 @@ func (s *server) receivers(ctx context.Context, admin bool, actor accounts.Actor
 	return out, err
 }
 
-func historyLinks(show string, further bool, list []accounts.HistoryEntry) (first, next string) {
+func historyLinks(show string, further bool, list []accounts.HistoryEntry, rows int) (first, next string) {
 	q := url.Values{}
 	if show != "" {
 		q.Set("show", show)
@@ -94,8 +93,8 @@ func historyLinks(show string, further bool, list []accounts.HistoryEntry) (firs
 	if further {
 		first = path()
 	}
-	if len(list) > historyRows {
-		q.Set("after", list[historyRows-1].Cursor())
+	if len(list) > rows {
+		q.Set("after", list[rows-1].Cursor())
 		next = path()
 	}
 	return first, next

@@ -292,7 +292,7 @@ func (s *server) refuseStep(w http.ResponseWriter, r *http.Request, scope holds.
 	return s.renderAt(w, r, p.Status, "/holds/"+id.String(), views.Refused(v))
 }
 
-// listRows is how many rows a page of a list has.
+// listRows is how many rows a page of a list has, unless somebody chose fewer.
 const listRows = 50
 
 // listPage reads the cursor of a list: the id of the last row of the page before.
@@ -315,8 +315,8 @@ func (s *server) listHolds(w http.ResponseWriter, r *http.Request) error {
 	if !slices.Contains([]holds.State{holds.Held, holds.Converted, holds.Expired, holds.Cancelled}, holds.State(state)) {
 		state = ""
 	}
-	after := listPage(r)
-	list, err := s.Holds.List(ctx, holds.Filter{Scope: scope, State: holds.State(state), After: after, Limit: listRows + 1})
+	after, rows := listPage(r), listSizes.of(r)
+	list, err := s.Holds.List(ctx, holds.Filter{Scope: scope, State: holds.State(state), After: after, Limit: rows + 1})
 	if err != nil {
 		return err
 	}
@@ -325,16 +325,17 @@ func (s *server) listHolds(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	m := views.HoldsPage{State: state, Staff: actor.Role.Staff(), CanOrder: mayOrder(actor)}
-	for _, h := range list[:min(len(list), listRows)] {
+	for _, h := range list[:min(len(list), rows)] {
 		row := holdRow(h)
 		row.By = who.of(ctx, h.CreatedBy)
 		m.Items = append(m.Items, row)
 	}
 	last := uuid.Nil
-	if len(list) > listRows {
-		last = list[listRows-1].ID
+	if len(list) > rows {
+		last = list[rows-1].ID
 	}
-	m.First, m.Next = pageLinks("/holds", "state", state, after != uuid.Nil, last)
+	first, next := pageLinks("/holds", "state", state, after != uuid.Nil, last)
+	m.Pager = listSizes.pager(r, first, next, len(m.Items))
 	return s.renderLive(w, r, "list", m.Items, views.Holds(m))
 }
 

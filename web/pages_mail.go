@@ -19,8 +19,8 @@ import (
 
 // mails says what became of them, and shows those of a trial.
 func (s *server) mails(w http.ResponseWriter, r *http.Request) error {
-	after := listPage(r)
-	list, err := notify.Records(r.Context(), s.DB, after, listRows+1)
+	after, rows := listPage(r), listSizes.of(r)
+	list, err := notify.Records(r.Context(), s.DB, after, rows+1)
 	if err != nil {
 		return err
 	}
@@ -28,14 +28,15 @@ func (s *server) mails(w http.ResponseWriter, r *http.Request) error {
 	if s.Mail != nil {
 		m.Server = s.Mail.Server()
 	}
-	for _, v := range list[:min(len(list), listRows)] {
+	for _, v := range list[:min(len(list), rows)] {
 		m.Items = append(m.Items, views.MailRow{Kind: v.Kind, To: v.To, State: v.State, Why: v.Why, Attempts: v.Attempts, CreatedAt: v.CreatedAt})
 	}
 	last := uuid.Nil
-	if len(list) > listRows {
-		last = list[listRows-1].ID
+	if len(list) > rows {
+		last = list[rows-1].ID
 	}
-	m.First, m.Next = pageLinks("/admin/mail", "", "", after != uuid.Nil, last)
+	first, next := pageLinks("/admin/mail", "", "", after != uuid.Nil, last)
+	m.Pager = listSizes.pager(r, first, next, len(m.Items))
 	if s.Caught != nil {
 		for _, c := range s.Caught.All() {
 			m.Caught = append(m.Caught, caughtRow(c))

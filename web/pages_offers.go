@@ -14,7 +14,7 @@ import (
 	"ironhold/web/request"
 )
 
-// offersPerPage keeps a page well below 50 kB.
+// offersPerPage keeps a page well below 50 kB; fewer can be chosen.
 const offersPerPage = 20
 
 // offers is the catalogue. Filters and order are in the address: unknown parameters are ignored,
@@ -50,7 +50,7 @@ func (s *server) offers(w http.ResponseWriter, r *http.Request) error {
 		}
 		m.NearMiss = at.filterLinks(sv.NearMisses)
 	}
-	at.turnPage(&m, query.Get("page"))
+	at.turnPage(r, &m)
 	elsewhere := at.compared
 	for _, o := range list.Items[max(m.From-1, 0):m.To] {
 		shown := offerFor(o, c, actor)
@@ -226,20 +226,28 @@ func (at catalogue) filterLinks(list []allocator.NearMiss) []views.NearMiss {
 }
 
 // turnPage finds the page that was asked for; one beyond the end is the last.
-func (at catalogue) turnPage(m *views.OffersPage, asked string) {
-	page, err := strconv.Atoi(asked)
+func (at catalogue) turnPage(r *http.Request, m *views.OffersPage) {
+	rows := offersSizes.of(r)
+	page, err := strconv.Atoi(r.URL.Query().Get("page"))
 	if err != nil || page < 1 {
 		page = 1
 	}
-	last := max(1, (m.Total+offersPerPage-1)/offersPerPage)
+	last := max(1, (m.Total+rows-1)/rows)
 	page = min(page, last)
-	m.From, m.To = min((page-1)*offersPerPage+1, m.Total), min(page*offersPerPage, m.Total)
+	m.From, m.To = min((page-1)*rows+1, m.Total), min(page*rows, m.Total)
+	first, next := "", ""
 	if page > 1 {
-		m.First = at.url(1)
+		first = at.url(1)
 	}
 	if page < last {
-		m.Next = at.url(page + 1)
+		next = at.url(page + 1)
 	}
+	m.Pager = offersSizes.pager(r, first, next, m.Total)
+	for column, link := range m.Sorts {
+		link.Href = m.Keep(link.Href)
+		m.Sorts[column] = link
+	}
+	m.Here = m.Keep(m.Here)
 }
 
 // availableFirst puts what can be had now before what may come free, and that before the rest;

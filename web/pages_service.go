@@ -27,8 +27,8 @@ func (s *server) listServices(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx := i18n.With(r.Context(), s.locale(r))
-	after := listPage(r)
-	list, err := s.Holds.ListServices(ctx, holds.Filter{Scope: scope, After: after, Limit: listRows + 1})
+	after, rows := listPage(r), listSizes.of(r)
+	list, err := s.Holds.ListServices(ctx, holds.Filter{Scope: scope, After: after, Limit: rows + 1})
 	if err != nil {
 		return err
 	}
@@ -37,17 +37,18 @@ func (s *server) listServices(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	m := views.ServicesPage{Staff: actor.Role.Staff(), CanOrder: mayOrder(actor)}
-	for _, v := range list[:min(len(list), listRows)] {
+	for _, v := range list[:min(len(list), rows)] {
 		m.Items = append(m.Items, views.ServiceRow{
 			ID: v.ID.String(), Tag: v.AssetTag, Org: v.OrgSlug, Price: views.Money{Minor: v.PriceMonthMinor, Currency: v.Currency},
 			StartedAt: v.StartedAt, EndedAt: v.EndedAt, By: who.of(ctx, v.CreatedBy),
 		})
 	}
 	last := uuid.Nil
-	if len(list) > listRows {
-		last = list[listRows-1].ID
+	if len(list) > rows {
+		last = list[rows-1].ID
 	}
-	m.First, m.Next = pageLinks("/services", "", "", after != uuid.Nil, last)
+	first, next := pageLinks("/services", "", "", after != uuid.Nil, last)
+	m.Pager = listSizes.pager(r, first, next, len(m.Items))
 	return s.renderLive(w, r, "list", m.Items, views.Services(m))
 }
 
