@@ -31,10 +31,10 @@ func deskPages(attempt views.AttemptPage, options []views.Option) []Page {
 	changes := []views.RolloutChange{{At: now, Launch: true, Before: "off", After: "25%", By: text}, {At: now, Org: text, Before: "inherit", After: "on", By: text}}
 	return []Page{
 		{"attempt-again", views.Attempt(again)}, {"attempt-cool", views.Attempt(cool)}, {"attempt-none", views.Attempt(none)},
-		{"attempt-machines", views.AttemptMachines(views.AttemptMachinesPage{ID: id, At: now, AsOf: now, Ask: ask(), Reasons: options, CSV: "/x.csv", Next: "/x",
+		{"attempt-machines", views.AttemptMachines(views.AttemptMachinesPage{ID: id, At: now, AsOf: now, Ask: ask(), Reasons: options, CSV: "/x.csv", Pager: views.Pager{Next: "/x", Sizes: sizes},
 			Items: []views.SurveyedRow{{Tag: "GOT-1001", Status: "ready"}, {Tag: "GOT-1002", Status: "cleaning", Reasons: []string{"not_ready", "too_little_memory"}}}})},
-		{"attempt-machines-empty", views.AttemptMachines(views.AttemptMachinesPage{ID: id, At: now, AsOf: now, CSV: "/x.csv", First: "/x"})},
-		{"deskholds", views.DeskHolds(views.DeskHoldsPage{Items: []views.DeskHold{held, overdue, withdrawn}, CanConfirm: true, Next: "/x"})},
+		{"attempt-machines-empty", views.AttemptMachines(views.AttemptMachinesPage{ID: id, At: now, AsOf: now, CSV: "/x.csv", Pager: views.Pager{First: "/x", Sizes: sizes}})},
+		{"deskholds", views.DeskHolds(views.DeskHoldsPage{Items: []views.DeskHold{held, overdue, withdrawn}, CanConfirm: true, Pager: views.Pager{Next: "/x", Sizes: sizes}})},
 		{"deskholds-empty", views.DeskHolds(views.DeskHoldsPage{})},
 		{"found", views.Found(views.FoundPage{Query: text, Items: []views.FoundRow{{Kind: "machine", Href: "/fleet/machines/x", Name: "x", Text: text}}})},
 		{"found-nothing", views.Found(views.FoundPage{Query: "x"})},
@@ -55,7 +55,7 @@ func deskPages(attempt views.AttemptPage, options []views.Option) []Page {
 		{"import", views.Import(views.ImportPage{MaxMB: 16, Faults: []views.Fault{{Field: "file", Label: "x", Message: "y"}}})},
 		{"import-preview", views.Import(views.ImportPage{MaxMB: 16, Name: text, Upload: id, Hash: "abc", Until: at(15), Report: report})},
 		{"import-done", views.Import(views.ImportPage{MaxMB: 16, Name: text, Done: true, Report: report})},
-		{"classes", views.Classes(views.ClassesPage{Sites: options[:1], Items: []views.BoardRow{class}, First: "/fleet/classes", Next: "/fleet/classes?page=2"})},
+		{"classes", views.Classes(views.ClassesPage{Sites: options[:1], Items: []views.BoardRow{class}, Pager: views.Pager{First: "/fleet/classes", Next: "/fleet/classes?page=2", Sizes: sizes}})},
 		{"classes-empty", views.Classes(views.ClassesPage{})},
 		{"rollout-history", views.OrgRollout(views.OrgRolloutPage{Org: text, Setting: "on", Launch: "on", Reason: "org_off", Action: "/org/rollout", Flag: flag, History: changes})},
 		{"launch-history", views.Launch(views.LaunchPage{Launch: "on", Flag: &views.FlagState{State: "away", Provider: text}, History: changes})},

@@ -5,7 +5,7 @@ import "ironhold/views"
 // mails are the pages about mail.
 func mails() []Page {
 	const to = "a-rather-long-address-of-somebody@analytics.department.nordlys.example"
-	m := views.MailsPage{Server: "127.0.0.1:2525", Trial: true, First: "/admin/mail", Next: "/admin/mail?after=x"}
+	m := views.MailsPage{Server: "127.0.0.1:2525", Trial: true, Pager: views.Pager{First: "/admin/mail", Next: "/admin/mail?after=x", Sizes: sizes}}
 	for i, why := range []string{"", "not_configured", "over", "disabled", "refused", "no_answer"} {
 		kind := []string{"hold_ending", "service_ready", "provisioning_failed", "invitation", "password_reset", "machine_free"}[i]
 		state := []string{"sent", "skipped", "waiting", "queued", "failed", "sent"}[i]
@@ -27,3 +27,6 @@ func mails() []Page {
 		{"linkinvitation", views.Link(views.LinkPage{Kind: "invitation", For: text, Secret: "x", Until: atp(60), Mailed: true})},
 	}
 }
+
+// sizes is the choice of how many rows a page has.
+var sizes = []views.Tab{{Label: "10", Href: "?size=10"}, {Label: "20", Href: "?size=20", Current: true}, {Label: "50", Href: "?"}}

@@ -29,7 +29,7 @@ func customer() []Page {
 			"price": {Href: "/offers?sort=-price", State: "ascending"}, "ram": {Href: "/offers?sort=-ram", State: "none"},
 			"cores": {Href: "/offers?sort=-cores", State: "descending"}, "free": {Href: "/offers?sort=-free", State: "none"}, "site": {Href: "/offers?sort=site", State: "none"},
 		},
-		First: "/offers", Next: "/offers?page=2", From: 1, To: 4, CSV: "/offers.csv", Here: "/offers", Compared: []views.Hidden{{Name: "class", Value: "9"}},
+		Pager: views.Pager{First: "/offers", Next: "/offers?page=2", Sizes: sizes}, From: 1, To: 4, CSV: "/offers.csv", Here: "/offers", Compared: []views.Hidden{{Name: "class", Value: "9"}},
 	}
 	empty, wrong, stale := offers, offers, offers
 	empty.Items, empty.Total, empty.Filtered, empty.NearMiss = nil, 0, true, misses()
@@ -91,9 +91,9 @@ func customer() []Page {
 		{"hold-cancelled", views.Hold(hold("cancelled"))},
 		{"hold-converted", views.Hold(hold("converted"))},
 		{"confirm", views.Confirm(hold("held"))},
-		{"holds", views.Holds(views.HoldsPage{Items: rows, First: "/holds", Next: "/holds?after=x", Staff: true})},
+		{"holds", views.Holds(views.HoldsPage{Items: rows, Pager: views.Pager{First: "/holds", Next: "/holds?after=x", Sizes: sizes}, Staff: true})},
 		{"holds-empty", views.Holds(views.HoldsPage{State: "held", CanOrder: true})},
-		{"services", views.Services(views.ServicesPage{Items: services, Staff: true, Next: "/services?after=x"})},
+		{"services", views.Services(views.ServicesPage{Items: services, Staff: true, Pager: views.Pager{Next: "/services?after=x", Sizes: sizes}})},
 		{"services-empty", views.Services(views.ServicesPage{CanOrder: true})},
 		{"service-fresh", views.Service(service)},
 		{"service", views.Service(running)},
@@ -170,7 +170,7 @@ func staff() []Page {
 	let.CanWrite, let.Moves, let.WipeBar = true, []views.Move{{To: "cleaning", Bar: "service"}, {To: "maintenance"}}, "service"
 	wrongMachine.Occupant, wrongMachine.Faults = nil, []views.Fault{{Field: "reason", Label: "Reason", Message: "x"}}
 	pages := []Page{
-		{"desk", views.Desk(views.DeskPage{Items: rows, Outcomes: options, Orgs: options, Sites: options, From: "2026-11-30T12:00", Filtered: true, CSV: "/desk/attempts.csv", First: "/desk", Next: "/desk?after=x"})},
+		{"desk", views.Desk(views.DeskPage{Items: rows, Outcomes: options, Orgs: options, Sites: options, From: "2026-11-30T12:00", Filtered: true, CSV: "/desk/attempts.csv", Pager: views.Pager{First: "/desk", Next: "/desk?after=x", Sizes: sizes}})},
 		{"desk-empty", views.Desk(views.DeskPage{Outcomes: options, Faults: []views.Fault{{Field: "from", Label: "From", Message: "x"}}})},
 		{"attempt", views.Attempt(attempt)},
 		{"attempt-plain", views.Attempt(views.AttemptPage{AttemptRow: row})},

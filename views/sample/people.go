@@ -28,7 +28,7 @@ func people() []Page {
 	unused.UsedAt, revoked.RevokedAt = nil, atp(-1)
 	org := views.OrgPage{
 		Slug: "nordlys", Holds: views.Use{Used: 2, Limit: 5}, Machines: views.Use{Used: 50, Limit: 50}, Rented: 48, Suspended: true,
-		Members: []views.MemberRow{admin, member, off}, First: "/org", Next: "/org?after=x",
+		Members: []views.MemberRow{admin, member, off}, Pager: views.Pager{First: "/org", Next: "/org?after=x", Sizes: sizes},
 		Invitations: []views.InvitationRow{invitation, old}, Tokens: []views.TokenRow{token, unused},
 	}
 	pages := []Page{
@@ -54,7 +54,7 @@ func people() []Page {
 		{"reset", views.Reset(views.ResetPage{Token: text, Email: member.Email})},
 		{"reset-wrong", views.Reset(views.ResetPage{Token: text, Email: member.Email, Faults: passwords[1:]})},
 		{"resetdone", views.ResetDone()},
-		{"orghistory", views.OrgHistory(views.HistoryPage{Admin: true, Show: "orders", Items: orgHistory(), First: "/org/history", Next: "/org/history?after=x"})},
+		{"orghistory", views.OrgHistory(views.HistoryPage{Admin: true, Show: "orders", Items: orgHistory(), Pager: views.Pager{First: "/org/history", Next: "/org/history?after=x", Sizes: sizes}})},
 		{"orghistory-member", views.OrgHistory(views.HistoryPage{Items: orgHistory()[:3]})},
 		{"orghistory-empty", views.OrgHistory(views.HistoryPage{Admin: true})},
 	}

@@ -17,7 +17,7 @@ func webhooks() []Page {
 		{ID: id, Event: "test", State: "failed", Attempts: 11, CreatedAt: at(-9000), AttemptedAt: atp(-20), Status: 503},
 		{ID: id, Event: "hold.expired", State: "dropped", CreatedAt: at(-9000)},
 	}
-	full := views.WebhookPage{WebhookRow: on, CreatedAt: at(-9000), By: text, RotatedAt: atp(-60), OldUntil: atp(1380), Deliveries: deliveries, First: "/org/webhooks/x", Next: "/org/webhooks/x?after=y"}
+	full := views.WebhookPage{WebhookRow: on, CreatedAt: at(-9000), By: text, RotatedAt: atp(-60), OldUntil: atp(1380), Deliveries: deliveries, Pager: views.Pager{First: "/org/webhooks/x", Next: "/org/webhooks/x?after=y", Sizes: sizes}}
 	wrong, ended := full, views.WebhookPage{WebhookRow: gone, CreatedAt: at(-9000), DisabledAt: atp(-5)}
 	wrong.WebhookRow, wrong.Faults = off, []views.Fault{{Field: "own_password", Message: "x"}}
 	pages := []Page{
