@@ -57,4 +57,3 @@ func TestRowsPerPage(t *testing.T) {
 		t.Error("a choice of sizes where there is nothing to page")
 	}
 }
-
