@@ -64,7 +64,7 @@ func people() []Page {
 	colleague := staff
 	colleague.You = false
 	open := []views.PersonInvitation{{InvitationRow: invitation, Org: text, OrgSlug: "nordlys"}, {InvitationRow: old}}
-	pages = append(pages, Page{"people", views.People(views.PeoplePage{All: true, Query: text, Items: []views.PersonRow{person, staff, gone}, First: "/admin/people", Next: "/admin/people?after=x", Invitations: open})},
+	pages = append(pages, Page{"people", views.People(views.PeoplePage{All: true, Query: text, Items: []views.PersonRow{person, staff, gone}, Pager: views.Pager{First: "/admin/people", Next: "/admin/people?after=x", Sizes: sizes}, Invitations: open})},
 		Page{"people-staff", views.People(views.PeoplePage{Items: []views.PersonRow{staff}, Events: orgHistory()[:4]})},
 		Page{"people-none", views.People(views.PeoplePage{Query: text})},
 		Page{"inviteperson", views.InvitePerson(views.InvitePersonPage{Orgs: []views.Option{{Value: "nordlys", Label: text, Chosen: true}}})},
