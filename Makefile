@@ -6,9 +6,10 @@ export PATH := $(PATH):/usr/local/go/bin
 GO        ?= go
 PKG       ?= ./...
 TESTFLAGS ?=
+FUZZTIME  ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-node screenshots race bench-quick prove rehearse rehearse-ha pg generate verify fmt lint FORCE
+.PHONY: help run build test test-node screenshots race bench-quick prove compat fuzz rehearse rehearse-ha pg generate verify fmt lint FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +43,12 @@ bench-quick: pg ## Compare orders with the cheapest single statement (under two 
 
 prove: pg ## Attack two running processes with people and faults and judge every answer (long)
 	@$(GO) run ./cmd/ironhold-prove $(PROVEFLAGS)
+
+compat: pg ## Run the version before beside this one on one migrated database
+	@bin/pgserve -- $(GO) test -count=1 -run TestOneVersionBack ./cmd/ironhold
+
+fuzz: pg ## Try every parser with input that it has never seen, FUZZTIME each
+	@bin/pgserve -- scripts/fuzz $(FUZZTIME)
 
 rehearse: build ## Rehearse backup, loss and restore on a server of its own (needs PostgreSQL and pgbackrest)
 	@ops/backup/rehearse

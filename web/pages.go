@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/a-h/templ"
 	"github.com/alexedwards/scs/v2"
@@ -113,8 +114,16 @@ func (s *server) renderAt(w http.ResponseWriter, r *http.Request, status int, pa
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Add("Vary", "Accept-Language, Cookie")
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes())
+	_, _ = w.Write(shown(&body))
 	return nil
+}
+
+// shown is what was rendered as text: what people sent and a page repeats may be any bytes.
+func shown(body *bytes.Buffer) []byte {
+	if utf8.Valid(body.Bytes()) {
+		return body.Bytes()
+	}
+	return bytes.ToValidUTF8(body.Bytes(), []byte("\uFFFD"))
 }
 
 // renderPart answers with a part of a page, for a script. A notice that waits for the next page is
@@ -129,7 +138,7 @@ func (s *server) renderPart(w http.ResponseWriter, r *http.Request, part templ.C
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Add("Vary", "Accept-Language, Cookie")
-	_, _ = w.Write(body.Bytes())
+	_, _ = w.Write(shown(&body))
 	return nil
 }
 

@@ -45,6 +45,8 @@ type prog struct {
 	url   string
 	extra []string // further environment
 	dir   string
+
+	binary string // "" for the one that is tested
 }
 
 // newProg works on a fresh migrated database as the application's login, as in production.
@@ -55,9 +57,12 @@ func newProg(t *testing.T) *prog {
 
 func (p *prog) command(ctx context.Context, args ...string) *exec.Cmd {
 	p.t.Helper()
-	path, err := binary()
-	if err != nil {
-		p.t.Fatal(err)
+	path := p.binary
+	if path == "" {
+		var err error
+		if path, err = binary(); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = p.dir
