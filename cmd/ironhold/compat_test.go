@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -64,23 +65,33 @@ func git(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// buildAt builds the program as it was at a commit.
+// buildAt gives the program as it was at a commit. It is built once for a commit and kept among the tools
+// of the working tree, which no commit contains.
 func buildAt(t *testing.T, commit string) string {
 	t.Helper()
-	dir := t.TempDir()
-	archive := filepath.Join(dir, "source.tar")
-	git(t, "archive", "-o", archive, commit)
-	source := filepath.Join(dir, "source")
-	if err := os.Mkdir(source, 0o755); err != nil {
+	kept, err := filepath.Abs(filepath.Join("../../.tools/compat", commit))
+	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(dir, "ironhold")
-	for _, args := range [][]string{{"tar", "-xf", archive}, {"go", "build", "-o", program, "./cmd/ironhold"}} {
+	program := filepath.Join(kept, "ironhold")
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
+	_ = os.RemoveAll(filepath.Dir(kept)) // of other commits
+	source := filepath.Join(t.TempDir(), "source")
+	if err := errors.Join(os.MkdirAll(kept, 0o755), os.Mkdir(source, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	git(t, "archive", "-o", source+".tar", commit)
+	for _, args := range [][]string{{"tar", "-xf", source + ".tar"}, {"go", "build", "-o", program + ".new", "./cmd/ironhold"}} {
 		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 		cmd.Dir = source
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v: %s", args[0], err, out)
 		}
+	}
+	if err := os.Rename(program+".new", program); err != nil {
+		t.Fatal(err)
 	}
 	return program
 }
