@@ -1,11 +1,16 @@
 // Package accounts knows who may do what: organisations with their caps, people, sessions, tokens,
 // and the table of functions that each role has. It owns the tables organisations, org_limits,
-// users, sessions, sign_in_failures, api_tokens, invitations and password_resets; triggers write the
+// users, sessions, sign_in_failures, api_tokens, invitations, password_resets, passkeys, totp_secrets,
+// recovery_codes and identities; triggers write the
 // history of them into account_events.
 //
 //	email + password -> SignIn -> session (row in sessions) -> ActorOfUser -\
 //	                                                                         Actor -> Can(role, function)
 //	Authorization: Bearer ih_... ---------------------------> ActorOfToken -/
+//
+// What a person has besides a password (Factors): passkeys, an app for codes, recovery codes for when
+// those are lost, an account at the company's own sign-in. Package web asks for them; here they are
+// kept and counted, each code once, ten wrong ones in fifteen minutes.
 //
 // An address takes ten wrong passwords in fifteen minutes, whether or not somebody has it.
 //

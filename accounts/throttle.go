@@ -67,15 +67,17 @@ func (d *Directory) countFailure(ctx context.Context, account []byte) error {
 	// A request that has gone away still counts.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signInWait)
 	defer cancel()
-	return pg.Engine(ctx, d.db, pg.By{}, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `
-			insert into sign_in_failures as f (account, failures) values ($1, 1)
-			on conflict (account) do update set
-			  failures = case when f.since + make_interval(secs => $2) > clock_timestamp() then f.failures + 1 else 1 end,
-			  since    = case when f.since + make_interval(secs => $2) > clock_timestamp() then f.since else clock_timestamp() end`,
-			account, failureWindow.Seconds())
-		return err
-	})
+	return pg.Engine(ctx, d.db, pg.By{}, func(tx pgx.Tx) error { return addFailure(ctx, tx, account) })
+}
+
+func addFailure(ctx context.Context, tx pgx.Tx, account []byte) error {
+	_, err := tx.Exec(ctx, `
+		insert into sign_in_failures as f (account, failures) values ($1, 1)
+		on conflict (account) do update set
+		  failures = case when f.since + make_interval(secs => $2) > clock_timestamp() then f.failures + 1 else 1 end,
+		  since    = case when f.since + make_interval(secs => $2) > clock_timestamp() then f.since else clock_timestamp() end`,
+		account, failureWindow.Seconds())
+	return err
 }
 
 // signedIn notes when somebody signed in, and forgets the failures before.
