@@ -52,6 +52,9 @@ func (e *WeakPassword) Error() string {
 	if e.Weakness == PersonalPassword {
 		return "password: must not be made of your name, e-mail address or organisation"
 	}
+	if e.Weakness == BreachedPassword {
+		return "password: was stolen somewhere and is on a list of those; choose another"
+	}
 	return "password: is one of those that are tried first; choose another"
 }
 

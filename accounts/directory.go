@@ -17,8 +17,9 @@ type Directory struct {
 	db pg.DB
 	// hashing has room for as many password checks as may run at once: each takes 19 MiB and a
 	// core, and a flood of sign-ins must be neither a flood of memory nor of work.
-	hashing chan struct{}
-	onLink  func(ctx context.Context, tx pgx.Tx, l Link) error // nil: nobody is told
+	hashing  chan struct{}
+	breached string                                             // file of passwords that were stolen elsewhere; "" for none
+	onLink   func(ctx context.Context, tx pgx.Tx, l Link) error // nil: nobody is told
 }
 
 // New makes a directory on a pool, or on a transaction in tests and imports.

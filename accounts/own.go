@@ -82,7 +82,11 @@ func (d *Directory) ChangePassword(ctx context.Context, by pg.By, userID uuid.UU
 	if err != nil {
 		return err
 	}
-	refused := PasswordRefused{New: checkChosen(chosen, user.about()...)}
+	weak, err := asWeak(d.checkChosen(chosen, user.about()...))
+	if err != nil {
+		return err
+	}
+	refused := PasswordRefused{New: weak}
 	ok, err := d.verify(ctx, user.Email, user.Hash, old)
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ func (d *Directory) UseReset(ctx context.Context, requestID, secret, chosen stri
 	if err != nil {
 		return err
 	}
-	if err := checkChosen(chosen, user.about()...); err != nil {
+	if err := d.checkChosen(chosen, user.about()...); err != nil {
 		return err
 	}
 	hash, err := d.hash(ctx, chosen)

@@ -127,7 +127,11 @@ func (d *Directory) ActorOfToken(ctx context.Context, token string) (Actor, erro
 
 // Tokens lists the tokens of one organisation, or of staff for the zero id, newest first.
 func (d *Directory) Tokens(ctx context.Context, orgID uuid.UUID) (tokens []Token, err error) {
-	err = d.read(ctx, func(tx pgx.Tx) error {
+	read := func(f func(tx pgx.Tx) error) error { return pg.Web(ctx, d.db, orgID, pg.By{}, f) }
+	if orgID == uuid.Nil {
+		read = func(f func(tx pgx.Tx) error) error { return d.read(ctx, f) }
+	}
+	err = read(func(tx pgx.Tx) error {
 		rows, err2 := tx.Query(ctx, `select id, org_id, name, role, created_at, created_by, last_used_at, revoked_at
 			from api_tokens where org_id is not distinct from $1 order by created_at desc, id desc`, optional(orgID))
 		if err2 != nil {

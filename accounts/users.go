@@ -108,7 +108,7 @@ func (d *Directory) SetPassword(ctx context.Context, by pg.By, userID uuid.UUID,
 	if err != nil {
 		return err
 	}
-	if err := checkChosen(password, user.about()...); err != nil {
+	if err := d.checkChosen(password, user.about()...); err != nil {
 		return err
 	}
 	hash, err := d.hash(ctx, password)
@@ -164,7 +164,7 @@ func (d *Directory) checkFirst(ctx context.Context, password, slug string, about
 		}
 		about = append(about, org.Slug, org.Name)
 	}
-	return checkChosen(password, about...)
+	return d.checkChosen(password, about...)
 }
 
 // orgOf finds the id for a slug; nil for the empty one.
