@@ -95,7 +95,7 @@ on conflict (org_id, request) where state = 'waiting' do nothing`, org, toJSON(r
 // WaitingCount is how many entries of an organisation wait, and how many were told of a machine in
 // the last day and not taken off the list since.
 func (a *Allocator) WaitingCount(ctx context.Context, org uuid.UUID) (open, told int, err error) {
-	err = a.reading(ctx, func(tx pgx.Tx) error {
+	err = pg.Web(ctx, a.db, org, pg.By{}, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `
 select count(*) filter (where state = 'waiting'), count(*) filter (where state = 'told' and told_at > clock_timestamp() - interval '1 day')
   from (select state, told_at from waiting_list where org_id = $1 order by id desc limit 200) w`, org).Scan(&open, &told)
