@@ -44,9 +44,13 @@ type Config struct {
 	Flags     *rollout.Flags    // what pages show as on; nil: they ask the rows
 	Live      *live.Hub         // tells open pages of changes; nil: they poll
 	Tracer    trace.Tracer      // makes a span of each request; nil: no traces
+	Company   *Company          // the company's own sign-in for staff; nil: none
 	Secure    bool              // https in front: Secure cookies and HSTS
 	OrderRate int               // orders per token or person and minute; 0 for no throttle
 	BaseURL   string            // https://portal.example, for absolute links; "" for none
+
+	// StaffFactor makes staff have more than a password before they can do anything.
+	StaffFactor bool
 
 	// TrustedProxies are the networks whose X-Forwarded-For is believed; none by default.
 	TrustedProxies []netip.Prefix
@@ -67,11 +71,12 @@ func (c Config) check() error {
 type server struct {
 	Config
 
-	orders  *throttle             // nil for no throttle
-	guesses *httprate.RateLimiter // failed sign-ins by network
-	protect *http.CrossOriginProtection
-	routes  []route
-	pages   *pages // set by initPages
+	orders     *throttle             // nil for no throttle
+	guesses    *httprate.RateLimiter // failed sign-ins by network
+	allGuesses *httprate.RateLimiter // and of all together
+	protect    *http.CrossOriginProtection
+	routes     []route
+	pages      *pages // set by initPages
 
 	behindProxy atomic.Bool // a request said so, and no proxy is trusted
 }

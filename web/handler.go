@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"ironhold/accounts"
+	"ironhold/static"
 	"ironhold/web/api"
 	"ironhold/web/problem"
 	"ironhold/web/request"
@@ -29,7 +30,15 @@ func (s *server) adapt(rt route) http.Handler {
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := request.From(r.Context())
 		info.Method, info.Route = rt.method, rt.pattern
-		if err := s.admit(w, r, rt, limit); err != nil {
+		err := destination(rt, r)
+		if err == nil {
+			err = s.admit(w, r, rt, limit)
+		}
+		if errors.As(err, new(mustEnrol)) {
+			_ = seeOther(w, r, "/account/factors")
+			return
+		}
+		if err != nil {
 			s.fail(w, r, rt.api, err)
 			return
 		}
@@ -41,6 +50,19 @@ func (s *server) adapt(rt route) http.Handler {
 		return serve
 	}
 	return s.sameOrigin(s.withSession(serve))
+}
+
+// destination refuses what a browser asks for to run or show inside another page, where it says so:
+// nothing here is a script, a picture or a frame but the assets.
+func destination(rt route, r *http.Request) error {
+	switch r.Header.Get("Sec-Fetch-Dest") {
+	case "", "document", "empty":
+		return nil
+	}
+	if strings.HasPrefix(rt.pattern, static.Prefix) || strings.HasPrefix(rt.pattern, JobsPrefix) {
+		return nil
+	}
+	return problem.New(problem.Forbidden, "This is no part of another page.")
 }
 
 // admit finds out who asks and whether they may, and bounds the body.
@@ -55,6 +77,9 @@ func (s *server) admit(w http.ResponseWriter, r *http.Request, rt route, limit i
 		}
 		if !rt.allows(info.Actor.Role) {
 			return problem.New(problem.Forbidden, "Your role does not include this function.")
+		}
+		if !rt.api && !rt.enrol && s.factorMissing(r.Context(), info.Actor) {
+			return mustEnrol{}
 		}
 	}
 	if rt.api {

@@ -164,7 +164,9 @@ func (s *server) problemPage(w http.ResponseWriter, r *http.Request, p *problem.
 	path := ""
 	if p.Name == problem.Unauthenticated {
 		path = s.wayBack(r)
-		page = views.SignIn(views.SignInForm{Next: path, Asked: true})
+		m := s.signInForm(r, path)
+		m.Asked = true
+		page = views.SignIn(m)
 	}
 	if err := s.renderAt(w, r, p.Status, path, page); err != nil {
 		s.Logger.ErrorContext(r.Context(), "page of a problem", "request_id", request.ID(r.Context()), "error", err.Error())

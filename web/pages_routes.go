@@ -69,7 +69,7 @@ func (s *server) pageRoutes() []route {
 		post("/org/rollout", accounts.RolloutOrg, s.setOrgRollout),
 		get("/admin/rollout", accounts.RolloutLaunch, s.launch),
 		post("/admin/rollout", accounts.RolloutLaunch, s.setLaunch),
-	}, s.accountRoutes(get, post), s.orgRoutes(get, post), s.webhookRoutes(get, post), s.deskRoutes(get, post), s.fleetRoutes(get, post), s.adminRoutes(get, post), s.devRoutes())
+	}, s.accountRoutes(get, post), s.factorRoutes(get, post), s.orgRoutes(get, post), s.webhookRoutes(get, post), s.deskRoutes(get, post), s.fleetRoutes(get, post), s.adminRoutes(get, post), s.devRoutes())
 }
 
 // maxForm is more than any form here holds.

@@ -19,7 +19,7 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	info := request.From(r.Context())
 	switch {
 	case !info.Known:
-		return s.render(w, r, http.StatusOK, views.SignIn(views.SignInForm{}))
+		return s.render(w, r, http.StatusOK, views.SignIn(s.signInForm(r, "")))
 	case info.Actor.Role == accounts.Sales:
 		return seeOther(w, r, "/desk")
 	case info.Actor.Role == accounts.Operator:
@@ -66,7 +66,8 @@ func (s *server) signIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx := i18n.With(r.Context(), s.locale(r))
-	m := views.SignInForm{Email: strings.TrimSpace(f.Get("email")), Next: ownPath(f.Get("next"))}
+	m := s.signInForm(r, ownPath(f.Get("next")))
+	m.Email = strings.TrimSpace(f.Get("email"))
 	if m.Email == "" {
 		m.Faults = append(m.Faults, views.Fault{Field: "email", Message: i18n.T(ctx, "signin.fill_email")})
 	}
@@ -99,10 +100,7 @@ func (s *server) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.beginSession(r, id); err != nil {
-		return err
-	}
-	return seeOther(w, r, m.Next)
+	return s.afterPassword(w, r, id, m.Next)
 }
 
 // signInAgain shows the form once more, with what is wrong besides its fields.

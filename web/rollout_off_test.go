@@ -17,7 +17,7 @@ import (
 // route that writes decides: it goes in here, or it is marked as one that begins.
 var beginsNoHold = []string{
 	// Who one is, and how things look.
-	"POST /sign-in", "POST /sign-out", "POST /preferences",
+	"POST /sign-in", "POST /sign-in/second", "POST /sign-in/passkey", "POST /sign-in/passkey/options", "POST /sign-out", "POST /preferences",
 	// What follows a hold.
 	"POST /api/v1/holds/{id}/extend", "POST /api/v1/holds/{id}/cancel", "POST /api/v1/holds/{id}/convert", "POST /api/v1/holds/{id}/substitute",
 	"POST /holds/{id}/extend", "POST /holds/{id}/cancel", "POST /holds/{id}/confirm", "POST /holds/{id}/substitute",

@@ -25,6 +25,7 @@ type route struct {
 	public   bool              // anyone, signed in or not
 	begins   bool              // may begin a hold: throttled
 	api      bool              // bearer token and JSON; otherwise session and pages
+	enrol    bool              // open to staff who must set up a second factor first
 	passive  bool              // asked by scripts on their own: keeps no session awake
 	maxBody  int64             // bytes; 0 for the default
 	handle   handler
@@ -49,6 +50,7 @@ func build(c Config) (*server, error) {
 		s.orders = newThrottle(c.OrderRate, time.Minute)
 	}
 	s.guesses = httprate.NewRateLimiter(guessLimit, guessWindow)
+	s.allGuesses = httprate.NewRateLimiter(allGuessLimit, guessWindow)
 	var err error
 	if s.protect, err = ownOrigin(c.BaseURL); err != nil {
 		return nil, err

@@ -149,6 +149,8 @@ func (s *server) beginSession(r *http.Request, id uuid.UUID) error {
 	m.Put(ctx, accounts.SessionNetworkKey, s.clientAddr(r).String())
 	m.Put(ctx, accounts.SessionAgentKey, strings.ToValidUTF8(agent[:min(len(agent), 300)], ""))
 	m.Put(ctx, seenKey, time.Now().Unix()) //nolint:forbidigo // see sessionActor
+	m.Remove(ctx, factorKey)
+	s.proved(ctx)
 	return nil
 }
 

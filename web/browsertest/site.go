@@ -51,6 +51,7 @@ type Options struct {
 	Budget      time.Duration // of an order's walk; 20 s
 	Policy      holds.Policy
 	Mail        bool // mails are sent, to a catcher
+	Named       bool // by localhost, since passkeys need a name
 }
 
 // Site is a whole server with a database of its own.
@@ -149,6 +150,9 @@ func New(t testing.TB, o Options) *Site {
 	s.routes, _ = handler.(chi.Routes)
 	server := httptest.NewServer(s.measure(handler))
 	s.URL = server.URL
+	if o.Named {
+		s.URL = strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	}
 	t.Cleanup(func() {
 		server.CloseClientConnections() // streams do not end by themselves
 		server.Close()
