@@ -13,8 +13,10 @@ import (
 // The count by account, which the database keeps, is the one that decides; this one is for those who
 // try one password on many accounts.
 const (
-	guessLimit  = 60
-	guessWindow = time.Minute
+	guessLimit    = 60
+	allGuessLimit = 600 // of all networks together; beyond, each has but fewGuesses
+	fewGuesses    = 5
+	guessWindow   = time.Minute
 )
 
 // clientAddr is where a request comes from. A header counts only from a trusted proxy, and of its
@@ -67,13 +69,21 @@ func (s *server) network(r *http.Request) string {
 	return addr.String()
 }
 
+// everyNetwork is what the guesses of all networks are counted under.
+const everyNetwork = "all"
+
 // tooManyGuesses reports whether the network has had too many.
 func (s *server) tooManyGuesses(r *http.Request) bool {
 	_, rate, err := s.guesses.Status(s.network(r))
-	return err == nil && rate >= guessLimit
+	limit := guessLimit
+	if _, all, err2 := s.allGuesses.Status(everyNetwork); err2 == nil && all >= allGuessLimit-1 {
+		limit = fewGuesses
+	}
+	return err == nil && rate >= float64(limit)
 }
 
 func (s *server) countGuess(r *http.Request) {
+	s.allGuesses.OnLimit(nowhere{}, r, everyNetwork)
 	if s.guesses.OnLimit(nowhere{}, r, s.network(r)) {
 		s.Logger.WarnContext(r.Context(), "too many wrong passwords or links", "request_id", request.ID(r.Context()), "network", s.network(r))
 	}

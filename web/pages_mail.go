@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -69,6 +70,10 @@ func (s *server) forgotForm(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, views.Forgot(views.ForgotPage{}))
 }
 
+// forgotTime is how long the answer takes at least: longer than making a link, so that the time does
+// not tell whether there is an account.
+const forgotTime = 300 * time.Millisecond
+
 // forgot answers the same whoever is named, and counts against the network that asks.
 func (s *server) forgot(w http.ResponseWriter, r *http.Request) error {
 	if s.Mail == nil {
@@ -82,6 +87,7 @@ func (s *server) forgot(w http.ResponseWriter, r *http.Request) error {
 		return tooManyLinks()
 	}
 	s.countGuess(r)
+	answered := time.After(forgotTime)
 	ctx := i18n.With(r.Context(), s.locale(r))
 	email := strings.TrimSpace(f.Get("email"))
 	err = s.Accounts.Forgot(ctx, request.ID(ctx), email)
@@ -91,6 +97,10 @@ func (s *server) forgot(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err != nil {
 		return err
+	}
+	select {
+	case <-answered:
+	case <-ctx.Done():
 	}
 	return s.renderAt(w, r, http.StatusOK, "/forgot", views.ForgotSent(email))
 }
