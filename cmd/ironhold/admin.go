@@ -180,3 +180,28 @@ func (c *call) setOrgRollout(ctx context.Context, slug, setting string) error {
 			fmt.Sprintf("%s is set to %s: effectively %s (%s)", slug, st.Setting, effective, st.Reason))
 	})
 }
+
+func userClearFactors(ctx context.Context, c *call) error {
+	email := c.flags.String("email", "", "`address` to sign in with")
+	c.jsonFlag()
+	if _, err := c.parse(); err != nil {
+		return err
+	}
+	if err := c.require("email"); err != nil {
+		return err
+	}
+	return c.withDatabase(ctx, func(_ settings, db *pgxpool.Pool) error {
+		people := accounts.New(db)
+		u, err := people.UserByEmail(ctx, *email)
+		if err != nil {
+			return err
+		}
+		if err := people.ClearFactors(ctx, c.by(), u.ID); err != nil {
+			return err
+		}
+		return c.print(struct {
+			ID    string `json:"id"`
+			Email string `json:"email"`
+		}{u.ID.String(), u.Email}, "cleared "+u.Email)
+	})
+}

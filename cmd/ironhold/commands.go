@@ -12,6 +12,8 @@ func commands() []*command {
 	return slices.Concat([]*command{
 		{name: "serve", args: "[--role web|worker] [--no-migrate] [--demo]",
 			short: "Run the web server and the workers until SIGTERM or SIGINT.", run: serve, more: settingsHelp},
+		{name: "config", args: "[--json]",
+			short: "Print the settings as they are in force, secrets left out.", run: showConfig},
 		{name: "migrate", args: "[--json]",
 			short: "Bring schema and roles up to this version. Safe to run twice and by two at once.", run: migrate},
 		{name: "demo", args: "[--json]",
@@ -22,6 +24,8 @@ func commands() []*command {
 			short: "Add an organisation.", run: orgAdd},
 		{name: "user add", args: "--email E --name N --role ROLE [--org SLUG] --password-stdin [--json]",
 			short: "Add a person who signs in. Roles: customer, org-admin (with --org), sales, operator.", run: userAdd},
+		{name: "user clear-factors", args: "--email E [--json]",
+			short: "Take passkeys, app and recovery codes away from somebody who has lost them, and sign them out.", run: userClearFactors},
 		{name: "token add", args: "--name N --role ROLE [--org SLUG] [--json]",
 			short: "Make an API token and print it, once: only its hash is stored.", run: tokenAdd},
 		{name: "rollout set", args: "--global off|opt-in|on|NN%  |  --org SLUG inherit|on|off",

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +57,9 @@ func serve(ctx context.Context, c *call) error {
 	s, err := c.load()
 	if err != nil {
 		return err
+	}
+	if text, _ := c.env("STAFF_SECOND_FACTOR"); *withDemo && strings.TrimSpace(text) == "" {
+		s.StaffFactor = false // so that the printed sign-ins work as they are
 	}
 	if _, set := c.env("LOG_LEVEL"); *withDemo && !set {
 		s.LogLevel = slog.LevelWarn // the terminal is for the sign-ins
@@ -203,9 +207,10 @@ func (p *process) listeners(ctx context.Context) (site net.Listener, err error) 
 	return site, nil
 }
 
-// visible is an address that a browser on this machine can use.
+// visible is an address that a browser on this machine can use, with a name where it has one: passkeys
+// are bound to a name.
 func visible(a net.Addr) string {
-	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+	if tcp, ok := a.(*net.TCPAddr); ok && (tcp.IP.IsUnspecified() || tcp.IP.IsLoopback()) {
 		return fmt.Sprintf("localhost:%d", tcp.Port)
 	}
 	return a.String()
@@ -265,7 +270,7 @@ func (p *process) startLive(ctx context.Context, db *pgxpool.Pool) {
 // openSite builds the web server and lets requests in.
 func (p *process) openSite(db *pgxpool.Pool) error {
 	touch := p.live.Touch
-	people := accounts.New(db)
+	people := accounts.New(db).Breached(p.settings.PasswordList)
 	mail, err := p.mailer(db)
 	if err != nil {
 		return err
@@ -282,7 +287,7 @@ func (p *process) openSite(db *pgxpool.Pool) error {
 		Accounts: people, Mail: mail, Caught: p.catcher, Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
 		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags, Jobs: p.jobs, Tracer: p.tracer(),
 		Webhooks: notify.NewWebhooks(db, p.settings.outbound()),
-		Secure:   p.settings.secure(), OrderRate: p.settings.OrderRate, BaseURL: p.settings.BaseURL, TrustedProxies: p.settings.TrustedProxies,
+		Secure:   p.settings.secure(), OrderRate: p.settings.OrderRate, StaffFactor: p.settings.StaffFactor, Company: p.settings.Company.site(), BaseURL: p.settings.BaseURL, TrustedProxies: p.settings.TrustedProxies,
 	})
 	if err != nil {
 		return err

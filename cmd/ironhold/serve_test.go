@@ -242,7 +242,7 @@ func TestServeEmbedded(t *testing.T) {
 	r.ready()
 	waitFor(t, "the sign-ins", 20*time.Second, func() bool { return strings.Contains(r.stdout.String(), "Ctrl-C") })
 	first := r.stdout.String()
-	for _, want := range []string{"http://" + r.addr, "ada@nordlys.example", "nordlys customer demo", "operator", filepath.Join(dir, ".ironhold")} {
+	for _, want := range []string{strings.Replace("http://"+r.addr, "127.0.0.1", "localhost", 1), "ada@nordlys.example", "nordlys customer demo", "operator", filepath.Join(dir, ".ironhold")} {
 		if !strings.Contains(first, want) {
 			t.Errorf("the banner lacks %q:\n%s", want, first)
 		}

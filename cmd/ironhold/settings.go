@@ -13,10 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"ironhold/accounts"
 	"ironhold/holds"
 	"ironhold/notify/outbound"
 	"ironhold/notify/smtp"
 	"ironhold/rollout"
+	"ironhold/web"
 )
 
 // settings are read from the environment; see settingsTable for each.
@@ -45,7 +47,21 @@ type settings struct {
 	Mail                      smtp.Config
 	KeepAttempts, KeepHistory int // months; 0: for ever
 	MailBefore                time.Duration
+	StaffFactor               bool
+	Company                   company
+	PasswordList              string
 	LogLevel                  slog.Level
+}
+
+// company is the sign-in of the company; see web.Company.
+type company struct{ Name, Issuer, ID, Secret string }
+
+// site is it as the web server takes it; nil for none.
+func (c company) site() *web.Company {
+	if c.Issuer == "" {
+		return nil
+	}
+	return &web.Company{Name: c.Name, Issuer: c.Issuer, ID: c.ID, Secret: c.Secret}
 }
 
 // setting is one line of the table: name, default, meaning, and how its text is taken.
@@ -121,6 +137,18 @@ func settingsTable() []setting {
 			func(s *settings, v string) error { return number(&s.KeepAttempts, v, 0, 1200) }},
 		{"KEEP_HISTORY", "0", "months that the history of holds, services and machines is kept, likewise; 0: for ever",
 			func(s *settings, v string) error { return number(&s.KeepHistory, v, 0, 1200) }},
+		{"STAFF_SECOND_FACTOR", "required", "required: staff need a passkey or an app for codes besides a password; optional: they may; with --demo optional when it is not set",
+			func(s *settings, v string) error { return factorRule(&s.StaffFactor, v) }},
+		{"OIDC_ISSUER", "", "the company's own sign-in for staff, by OpenID Connect, as https://login.example; empty: none",
+			func(s *settings, v string) error { s.Company.Issuer = v; return web.CheckIssuer(v) }},
+		{"OIDC_CLIENT_ID", "", "this site's name at OIDC_ISSUER, where /sign-in/company/back below BASE_URL is its address to come back to",
+			func(s *settings, v string) error { s.Company.ID = v; return nil }},
+		{"OIDC_CLIENT_SECRET", "", "this site's secret at OIDC_ISSUER",
+			func(s *settings, v string) error { s.Company.Secret = v; return nil }},
+		{"OIDC_NAME", "the company account", "how the button to OIDC_ISSUER calls it, after: Sign in with",
+			func(s *settings, v string) error { s.Company.Name = v; return nil }},
+		{"PASSWORD_LIST", "", "file of passwords that were stolen elsewhere, which nobody may choose: SHA-1 in hexadecimal, one a line, sorted, anything after a colon; empty: the short list in the program alone",
+			func(s *settings, v string) error { s.PasswordList = v; return accounts.CheckBreached(v) }},
 		{"LOG_LEVEL", "info", "debug, info, warn or error",
 			func(s *settings, v string) error { return level(&s.LogLevel, v) }},
 	}
@@ -153,6 +181,9 @@ func (a *app) load() (settings, error) {
 	if s.FlagProvider == remoteProvider && s.RemoteFlags == "" {
 		return s, errors.New("OFREP_URL: is required with FLAG_PROVIDER=ofrep")
 	}
+	if s.Company.Issuer != "" && (s.Company.ID == "" || s.Company.Secret == "") {
+		return s, errors.New("OIDC_CLIENT_ID, OIDC_CLIENT_SECRET: are required with OIDC_ISSUER")
+	}
 	if s.Mail.Addr != "" && s.Mail.From.Address == "" {
 		return s, errors.New("MAIL_FROM: is required with SMTP_ADDR")
 	}
@@ -166,6 +197,15 @@ func security(v string) error {
 		return nil
 	}
 	return fmt.Errorf("%q is not starttls, tls or none", v)
+}
+
+// factorRule reads whether staff must have a second factor.
+func factorRule(to *bool, text string) error {
+	if text != "required" && text != "optional" {
+		return fmt.Errorf("%q is not required or optional", text)
+	}
+	*to = text == "required"
+	return nil
 }
 
 func sender(to *mail.Address, text string) error {

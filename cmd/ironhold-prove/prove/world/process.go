@@ -47,7 +47,7 @@ func (p *Process) Start(ctx context.Context, wrong time.Duration) error {
 	binary := p.world.binary
 	env := append(os.Environ(),
 		"DATABASE_URL="+p.world.Postgres.LoginURL(p.Proxy.Addr()), "LISTEN_ADDR="+p.addr, "METRICS_ADDR="+p.Metrics, "MIGRATE_DATABASE_URL=",
-		"BASE_URL=", "ORDER_RATE=0", "LOG_LEVEL=info", "STOP_NOTICE=200ms")
+		"BASE_URL=", "ORDER_RATE=0", "STAFF_SECOND_FACTOR=optional", "LOG_LEVEL=info", "STOP_NOTICE=200ms")
 	for name, value := range p.world.Env {
 		env = append(env, name+"="+value)
 	}
