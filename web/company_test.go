@@ -164,7 +164,7 @@ func TestSignInAtTheCompany(t *testing.T) {
 	fixture.Exec(t, s.owner, "update identities set issuer = 'https://other.example' where subject = 'olga-1'")
 	stranger.get(p.visit(stranger.get("/sign-in/company"), "olga-1")).want(401)
 	fixture.Exec(t, s.owner, "update identities set issuer = $1 where subject = 'olga-1'", p.http.URL)
-	fixture.Exec(t, s.owner, "insert into users (email, name, role) values ('another@example.com', 'Another', 'operator')")
+	fixture.Exec(t, s.owner, "insert into users (email, name, role, password_hash) values ('another@example.com', 'Another', 'operator', 'x')")
 	fixture.Exec(t, s.owner, "update users set disabled_at = now() where email like 'operator%'")
 	stranger.get(p.visit(stranger.get("/sign-in/company"), "olga-1")).want(401)
 	if strings.Contains(s.log.String(), clientSecret) {

@@ -22,6 +22,7 @@ type world struct {
 	emails map[caller]string
 	ada    uuid.UUID // acme's customer, whose sessions are asked for
 	n      int
+	keyed  bool // Ada has a passkey for now
 }
 
 // foreignAdmin is rival's administrator: may all that acme's may, of another organisation.
@@ -63,6 +64,10 @@ func newWorldOn(t *testing.T, s *site) *world {
 func (w *world) object(pattern string) (id, second string) {
 	w.t.Helper()
 	w.n++
+	if w.keyed { // a passkey of Ada's would ask for itself at her next sign-in
+		fixture.Exec(w.t, w.owner, "delete from passkeys where name = 'Key of acme'")
+		w.keyed = false
+	}
 	get := func(sql string, args ...any) string {
 		w.t.Helper()
 		return fixture.Get[string](w.t, w.owner, sql, args...)
@@ -84,6 +89,7 @@ func (w *world) object(pattern string) (id, second string) {
 	case under("/sessions"):
 		return get("insert into sessions (token, user_id, data, expiry) values (gen_random_uuid()::text, $1, '', clock_timestamp() + interval '1 hour') returning id::text", w.ada), ""
 	case under("/passkeys"):
+		w.keyed = true
 		return get("insert into passkeys (user_id, credential_id, credential, name) values ($1, uuid_send(gen_random_uuid()), '{}', 'Key of acme') returning id::text", w.ada), ""
 	case under("/members", "/people"):
 		return get("insert into users (org_id, email, name, role) values ($1, gen_random_uuid() || '@acme.example', 'Member of acme', 'customer') returning id::text", w.acme), ""

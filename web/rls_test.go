@@ -177,11 +177,14 @@ func fillAcme(w *world) {
 
 // What reads for an organisation without the second arbiter is named here, with the reason why.
 var engineReads = []string{
-	"org_limits",        // the caps and the lock row, read where orders are decided
-	"idempotency_key",   // an order's own key
-	"select exists (",   // of the claim and of changes, under the organisation's lock
-	"for no key update", // locks
-	"from waiting_list", // says whether a machine is free, which others' holds decide
+	"org_limits",                            // the caps and the lock row, read where orders are decided
+	"idempotency_key",                       // an order's own key
+	"cross join lateral",                    // the candidates of an order: whoever holds what
+	"with cool as",                          // the survey, likewise
+	"select m.class_id, coalesce(array_agg", // one's own in the catalogue, together with the counts of all
+	"select exists (",                       // of the claim and of changes, under the organisation's lock
+	"for no key update",                     // locks
+	"from waiting_list",                     // says whether a machine is free, which others' holds decide
 }
 
 func TestReadsHaveASecondArbiter(t *testing.T) {
