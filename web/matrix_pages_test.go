@@ -177,4 +177,7 @@ var pageAccess = map[string]may{
 	"POST /admin/people/{id}/reset":                       operators,
 	"POST /admin/people/{id}/disable":                     operators,
 	"POST /admin/people/{id}/enable":                      operators,
+	"GET /fleet/sites":                                    staff,
+	"GET /fleet/sites/{code}":                             staff,
+	"POST /fleet/sites/{code}":                            operators,
 }
