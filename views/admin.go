@@ -104,7 +104,7 @@ func (m ClassesPage) wrong() bool {
 func adminParts(ctx context.Context, here string) []Tab {
 	out := []Tab{{t(ctx, "admin.orgs"), "/admin/orgs", here == "orgs"}}
 	if person(ctx).Can.Launch {
-		out = append(out, Tab{t(ctx, "people.title"), "/admin/people", here == "people"}, Tab{t(ctx, "admin.launch"), "/admin/rollout", here == "launch"}, Tab{t(ctx, "admin.checks"), "/admin/checks", here == "checks"},
+		out = append(out, Tab{t(ctx, "people.title"), "/admin/people", here == "people"}, Tab{t(ctx, "admin.launch"), "/admin/rollout", here == "launch"}, Tab{t(ctx, "admin.checks"), "/admin/checks", here == "checks"}, Tab{t(ctx, "admin.health"), "/admin/health", here == "health"},
 			Tab{t(ctx, "admin.mails"), "/admin/mail", here == "mails"}, Tab{t(ctx, "admin.jobs"), "/admin/jobs/", false})
 	}
 	return out

@@ -921,9 +921,9 @@ func InvitePerson(m InvitePersonPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var51 string
-			templ_7745c5c3_Var51, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "invite.title"))
+			templ_7745c5c3_Var51, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "people.invite_title"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/people.templ`, Line: 153, Col: 30}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/people.templ`, Line: 153, Col: 37}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var51))
 			if templ_7745c5c3_Err != nil {
@@ -1184,7 +1184,7 @@ func InvitePerson(m InvitePersonPage) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = layout(head{title: t(ctx, "invite.title"), nav: "admin", narrow: true, isError: len(m.Faults) > 0}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var50), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = layout(head{title: t(ctx, "people.invite_title"), nav: "admin", narrow: true, isError: len(m.Faults) > 0}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var50), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1412,7 +1412,7 @@ func OnePerson(m PersonPage) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = layout(head{title: m.Name, nav: "admin", isError: len(m.Faults) > 0}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var64), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = layout(head{title: t(ctx, "people.account_of", "name", m.Name), nav: "admin", isError: len(m.Faults) > 0}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var64), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

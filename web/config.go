@@ -19,6 +19,7 @@ import (
 	"ironhold/fleet"
 	"ironhold/holds"
 	"ironhold/holds/invariants"
+	"ironhold/migrations/pg/vitals"
 	"ironhold/notify"
 	"ironhold/notify/mailcatch"
 	"ironhold/rollout"
@@ -43,6 +44,7 @@ type Config struct {
 	Jobs      http.Handler      // the pages of the jobs, mounted at JobsPrefix; nil: none
 	Flags     *rollout.Flags    // what pages show as on; nil: they ask the rows
 	Live      *live.Hub         // tells open pages of changes; nil: they poll
+	Vitals    *vitals.Keeper    // reads how the database server is; nil: nobody does
 	Tracer    trace.Tracer      // makes a span of each request; nil: no traces
 	Company   *Company          // the company's own sign-in for staff; nil: none
 	Secure    bool              // https in front: Secure cookies and HSTS

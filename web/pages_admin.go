@@ -244,6 +244,7 @@ func (s *server) adminRoutes(get, post router) []route {
 		post("/admin/orgs/{slug}/limits", accounts.SetLimits, s.setLimits),
 		post("/admin/orgs/{slug}/suspend", accounts.SuspendOrg, s.suspend),
 		get("/admin/checks", accounts.Invariants, s.checks),
+		get("/admin/health", accounts.Invariants, s.health),
 		get("/admin/mail", accounts.ManageJobs, s.mails),
 		get("/admin/mail/caught/{n}", accounts.ManageJobs, s.caughtMail),
 	}, append(s.peopleRoutes(get, post), s.jobRoutes()...)...)

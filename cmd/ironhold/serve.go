@@ -285,7 +285,7 @@ func (p *process) openSite(db *pgxpool.Pool) error {
 	})
 	site, err := web.New(web.Config{
 		Accounts: people, Mail: mail, Caught: p.catcher, Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
-		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags, Jobs: p.jobs, Tracer: p.tracer(),
+		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags, Jobs: p.jobs, Tracer: p.tracer(), Vitals: p.vitals,
 		Webhooks: notify.NewWebhooks(db, p.settings.outbound()),
 		Secure:   p.settings.secure(), OrderRate: p.settings.OrderRate, StaffFactor: p.settings.StaffFactor, Company: p.settings.Company.site(), BaseURL: p.settings.BaseURL, TrustedProxies: p.settings.TrustedProxies,
 	})

@@ -26,6 +26,7 @@ import (
 	"ironhold/holds"
 	"ironhold/holds/invariants"
 	"ironhold/migrations/pg"
+	"ironhold/migrations/pg/vitals"
 	"ironhold/migrations/pgtest"
 	"ironhold/migrations/pgtest/fixture"
 	"ironhold/notify"
@@ -65,6 +66,7 @@ type Site struct {
 	Rollout   *rollout.Store
 	Allocator *allocator.Allocator
 	Live      *live.Hub
+	Vitals    *vitals.Keeper // has read nothing until a test lets it
 
 	t      testing.TB
 	hush   func() // ends Live
@@ -139,10 +141,11 @@ func New(t testing.TB, o Options) *Site {
 	}
 	s.Live, s.hush = hub, run(hub)
 	t.Cleanup(s.hush)
+	s.Vitals = vitals.NewKeeper(app, log)
 	mail, catcher := s.mail(t, o.Mail)
 	handler, err := web.New(web.Config{
 		Mail: mail, Caught: catcher, Accounts: s.Accounts, Rollout: store, Holds: s.Holds, Allocator: s.Allocator, Fleet: s.Fleet, Live: hub,
-		Invariants: invariants.New(app), DB: app, Logger: log, OrderRate: o.OrderRate,
+		Invariants: invariants.New(app), DB: app, Logger: log, OrderRate: o.OrderRate, Vitals: s.Vitals,
 	})
 	if err != nil {
 		t.Fatal(err)
