@@ -6,6 +6,8 @@
 //	    -> services: accounts, rollout, fleet, holds, allocator, invariants
 //	    -> web.New -> listener        River client -> sweep, partitions, old sessions
 //
-// Stopping goes the other way round: requests end, running jobs end, attempts are written, pools
-// close, the embedded server stops last.
+// The listener is there first: pages of the product say that it starts, until the site is open.
+//
+// Stopping goes the other way round: /readyz fails, and after a notice requests end, running jobs end,
+// attempts are written, pools close, the embedded server stops last.
 package main
