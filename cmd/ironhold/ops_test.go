@@ -20,7 +20,8 @@ var metricName = regexp.MustCompile(`\bironhold_[a-z_]+`)
 // the program's text, and every alarm's line of the runbook in the manual.
 func TestOperatorsFilesNameRealMetrics(t *testing.T) {
 	t.Parallel()
-	source := map[string]bool{}
+	// The manual names roles and logins too.
+	source := map[string]bool{"ironhold_owner": true, "ironhold_app": true, "ironhold_web": true, "ironhold_engine": true}
 	for _, file := range glob(t, "*.go") {
 		for _, m := range metricName.FindAllString(read(t, file), -1) {
 			source[m] = true
