@@ -36,6 +36,7 @@ type blind struct {
 
 var (
 	ownCondition = regexp.MustCompile(`\b(\w+\.)?org_id = (\$\d+)(::uuid)?`)
+	whose        = regexp.MustCompile(`\b[hs]\.org_id,`)
 	ofTheWeb     = "set local role ironhold_web"
 )
 
@@ -57,7 +58,7 @@ type blindTx struct {
 	web bool
 }
 
-func (t *blindTx) sql(text string) string {
+func (t *blindTx) unbound(text string) string {
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
 	if !ownCondition.MatchString(text) {
@@ -71,6 +72,17 @@ func (t *blindTx) sql(text string) string {
 	}
 	t.b.taken++
 	return ownCondition.ReplaceAllString(text, "$2::uuid is not null")
+}
+
+// own says of each row that is read that it is the reader's: what is checked in Go after reading is
+// blind too.
+func own(text string) string { return whose.ReplaceAllString(text, "ironhold_org() as org_id,") }
+
+func (t *blindTx) sql(text string) string {
+	if t.web {
+		text = own(text)
+	}
+	return t.unbound(text)
 }
 
 func (t *blindTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
