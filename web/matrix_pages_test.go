@@ -178,6 +178,7 @@ var pageAccess = map[string]may{
 	"POST /admin/people/{id}/disable":                     operators,
 	"POST /admin/people/{id}/enable":                      operators,
 	"GET /fleet/sites":                                    staff,
+	"GET /admin/health":                                   operators,
 	"GET /fleet/sites/{code}":                             staff,
 	"POST /fleet/sites/{code}":                            operators,
 }
