@@ -50,6 +50,7 @@ func TestHistory(t *testing.T) {
 	must(f.dir.SetLimits(f.ctx, by, "acme", 3, 30))(t)
 	must(f.dir.SetRollout(f.ctx, who, f.org.ID, "off"))(t)
 	must(f.dir.Suspend(f.ctx, by, "acme", "for staff alone"))(t)
+	must(f.dir.Resume(f.ctx, by, "acme", "paid, for staff alone"))(t)
 	for _, sql := range []string{
 		`insert into sites (code, name) values ('S', 'S')`,
 		`insert into machines (asset_tag, site_code, cpu, cores, threads, ram_gb, price_month_minor, status) values ('M-1', 'S', 'x', 1, 1, 1, 1, 'ready'), ('M-2', 'S', 'x', 1, 1, 1, 1, 'ready')`,
@@ -64,7 +65,7 @@ func TestHistory(t *testing.T) {
 	}
 	all, entries := f.history(t, f.org.ID, accounts.HistoryFilter{})
 	want := []string{
-		"hold cancelled M-1", "hold held M-1", "launch set ", "organisation suspended Acme", "rollout set ", "limits set ",
+		"hold cancelled M-1", "hold held M-1", "launch set ", "organisation resumed Acme", "organisation suspended Acme", "rollout set ", "limits set ",
 		"invitation accepted cy@example.com", "member added Cy", "invitation added cy@example.com", "token revoked CI", "token added CI",
 		"member password Ada", "member enabled Ada", "member disabled Ada", "member role Ada", "member added bea@example.com", "member added Ada",
 	}
@@ -97,7 +98,7 @@ func TestHistory(t *testing.T) {
 	orders, _ := f.history(t, f.org.ID, accounts.HistoryFilter{Orders: true})
 	people, _ := f.history(t, f.org.ID, accounts.HistoryFilter{People: true})
 	settings, _ := f.history(t, f.org.ID, accounts.HistoryFilter{Settings: true})
-	if len(orders) != 2 || len(settings) != 4 || len(orders)+len(people)+len(settings) != len(want) {
+	if len(orders) != 2 || len(settings) != 5 || len(orders)+len(people)+len(settings) != len(want) {
 		t.Errorf("orders %q, people %q, settings %q", orders, people, settings)
 	}
 	for _, cursor := range []string{"x", "////", "MjAyNg", accounts.HistoryEntry{At: time.Now().AddDate(0, 0, 1), Key: "\x00"}.Cursor()} {

@@ -120,17 +120,37 @@ func (d *Directory) Suspend(ctx context.Context, by pg.By, slug, reason string) 
 		return Org{}, err
 	}
 	return d.changeOrg(ctx, by, slug, `update organisations
-		set suspended_at = clock_timestamp(), suspended_by = ironhold_actor(), suspended_reason = $2
+		set suspended_at = clock_timestamp(), suspended_by = ironhold_actor(), suspended_reason = $2, resumed_reason = null
 		where id = $1 and suspended_at is null`, reason)
 }
 
-// Resume ends a suspension; the reason is checked and kept nowhere but in the caller's log.
+// Resume ends a suspension, with the reason that staff will read. Resuming what is not suspended
+// changes nothing.
 func (d *Directory) Resume(ctx context.Context, by pg.By, slug, reason string) (Org, error) {
-	if _, err := checkReason(reason); err != nil {
+	reason, err := checkReason(reason)
+	if err != nil {
 		return Org{}, err
 	}
 	return d.changeOrg(ctx, by, slug, `update organisations
-		set suspended_at = null, suspended_by = null, suspended_reason = null where id = $1`)
+		set suspended_at = null, suspended_by = null, suspended_reason = null, resumed_reason = $2
+		where id = $1 and suspended_at is not null`, reason)
+}
+
+// Suspensions lists when an organisation was suspended and resumed, by whom and why, the newest first.
+// The reasons are for staff. Events are "suspended" and "resumed", their After the reason as JSON.
+func (d *Directory) Suspensions(ctx context.Context, org uuid.UUID, limit int) (list []HistoryEntry, err error) {
+	err = d.read(ctx, func(tx pgx.Tx) error {
+		rows, err2 := tx.Query(ctx, `select e.at, 'organisation' as kind, e.org_id as subject_id, o.name as subject, e.event, e.actor,
+			null::jsonb as before, jsonb_build_object('reason', e.reason) as after, 'suspension:' || e.id as key
+			from organisation_events e join organisations o on o.id = e.org_id
+			where e.org_id = $1 order by e.at desc, e.id desc limit $2`, org, limit)
+		if err2 != nil {
+			return err2
+		}
+		list, err = pgx.CollectRows(rows, pgx.RowToStructByName[HistoryEntry])
+		return err
+	})
+	return list, err
 }
 
 // changeOrg runs one statement with the organisation's id as $1 under its lock.

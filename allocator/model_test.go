@@ -365,11 +365,11 @@ func (fl *modelFleet) eligible(r *Request) []*modelMachine {
 	return out
 }
 
-// excludedBy lists the machines that this reason alone excludes.
-func (fl *modelFleet) excludedBy(r *Request, reason Reason) []*modelMachine {
+// excludedBy lists the machines that exactly these reasons exclude.
+func (fl *modelFleet) excludedBy(r *Request, reasons ...Reason) []*modelMachine {
 	var out []*modelMachine
 	for i := range fl.machines {
-		if slices.Equal(reasonsOf(r, &fl.machines[i]), []Reason{reason}) {
+		if slices.Equal(reasonsOf(r, &fl.machines[i]), reasons) {
 			out = append(out, &fl.machines[i])
 		}
 	}

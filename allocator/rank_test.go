@@ -132,6 +132,13 @@ func (fl *modelFleet) outcome(r *Request) (Outcome, time.Time) {
 	for _, m := range fl.excludedBy(r, HeldByAnother) {
 		sooner(fl.base.Add(m.left))
 	}
+	for _, m := range fl.excludedBy(r, HeldByAnother, CoolingDown) {
+		at := fl.cooledAt(m)
+		if deadline := fl.base.Add(m.left); deadline.After(at) {
+			at = deadline
+		}
+		sooner(at)
+	}
 	if !first.IsZero() {
 		return AllHeld, first
 	}

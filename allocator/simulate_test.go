@@ -102,6 +102,44 @@ func TestOverriddenCoolDownIsNoReason(t *testing.T) {
 	}
 }
 
+// A machine that another holds and that cools down for whoever asks is held, not gone: both end by
+// themselves, and it may be free for them at the later of the two.
+func TestHeldAndCoolingDown(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 4, allocator.Options{Policy: holds.Policy{Duration: 15 * time.Minute, Extension: 15 * time.Minute, Ceiling: 20 * time.Minute, Window: 24 * time.Hour}})
+	org, rival := fixture.Org(t, b.owner, "acme", 5, 50), fixture.Org(t, b.owner, "rival", 5, 50)
+	fixture.Add(t, b.owner, fixture.Machine{Tag: "A"})
+	first := b.order(org, "k1", allocator.Request{})
+	if _, err := holds.New(b.app, holds.DefaultPolicy()).Cancel(t.Context(), pg.By{Actor: "test"}, holds.Scope{}, first.Hold.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	theirs := b.order(rival, "k", allocator.Request{})
+	if theirs.Outcome != allocator.Held {
+		t.Fatal(theirs.Outcome)
+	}
+	cooled := first.Hold.CreatedAt.Add(24 * time.Hour)
+	for key, r := range map[string]allocator.Request{"any": {}, "exact": {Machine: "A"}} {
+		if res := b.order(org, key, r); res.Outcome != allocator.AllHeld || res.NextFreeAt == nil || !res.NextFreeAt.Equal(cooled) {
+			t.Errorf("%s: %s, free at %v; want all_held, free at %s", key, res.Outcome, res.NextFreeAt, cooled)
+		}
+		s, _, err := b.alloc.Survey(t.Context(), org, r)
+		if err != nil || s.NextFreeAt == nil || !s.NextFreeAt.Equal(cooled) {
+			t.Errorf("%s: the survey says free at %v, %v", key, s.NextFreeAt, err)
+		}
+	}
+	// The hold lasts longer than the cool-down.
+	fixture.Exec(t, b.owner, "update holds set expires_at = clock_timestamp() + interval '25 hours' where id = $1", theirs.Hold.ID)
+	deadline := fixture.Get[time.Time](t, b.owner, "select expires_at from holds where id = $1", theirs.Hold.ID)
+	if res := b.order(org, "later", allocator.Request{}); res.Outcome != allocator.AllHeld || res.NextFreeAt == nil || !res.NextFreeAt.Equal(deadline) {
+		t.Errorf("%s, free at %v; want %s", res.Outcome, res.NextFreeAt, deadline)
+	}
+	// Not ready besides: waiting alone does not help.
+	fixture.Exec(t, b.owner, "update machines set status = 'maintenance', status_reason = 'fan'")
+	if res := b.order(org, "broken", allocator.Request{}); res.Outcome != allocator.NoneLeft {
+		t.Errorf("%s, want none_left", res.Outcome)
+	}
+}
+
 func TestRefusedDemand(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 4, allocator.Options{})

@@ -53,7 +53,11 @@ type surveyed struct {
 	latestBlocking *time.Time // when the youngest hold began that alone keeps a machine from this order
 	heldAlone      bool
 	coolingAlone   []int // classes with machines that only the cool-down excludes
+	heldCooling    []int // classes with machines that a hold and then the cool-down exclude
 }
+
+// waitable are the two reasons that both end by themselves.
+var waitable = []Reason{HeldByAnother, CoolingDown}
 
 // explain is the pure part: all reasons of every group, added up.
 func explain(r *Request, gs []group, cat *catalogue) (surveyed, error) {
@@ -78,6 +82,12 @@ func explain(r *Request, gs []group, cat *catalogue) (surveyed, error) {
 		}
 		for _, reason := range reasons {
 			counts[reason] += g.Count
+		}
+		if slices.Equal(reasons, waitable) {
+			// Time alone frees it for this order: first the hold ends, or the cool-down does.
+			s.heldAlone = true
+			s.heldCooling = append(s.heldCooling, g.ClassID)
+			continue
 		}
 		if len(reasons) > 1 {
 			continue
@@ -140,6 +150,11 @@ func (a *Allocator) Survey(ctx context.Context, org uuid.UUID, r Request) (Surve
 		if err == nil {
 			s, err = look.survey(&r)
 		}
+		if err != nil || len(s.heldCooling) == 0 {
+			return err
+		}
+		free, err := firstCooled(ctx, tx, a.opt.Policy, org, s.heldCooling, r.Machine, true)
+		s.NextFreeAt = earliest(s.NextFreeAt, free)
 		return err
 	})
 	return s.Survey, faults, err

@@ -69,6 +69,7 @@ type Occupant struct {
 	Since   time.Time  `db:"since"`
 	Until   *time.Time `db:"until"` // holds only
 	Overdue bool       `db:"overdue"`
+	Attempt *uuid.UUID `db:"attempt_id"` // the order request that it came from; nil for a substitute, or by hand
 }
 
 // Occupant returns who has the machine, nil when nobody has; *NotFound for an unknown machine.
@@ -80,10 +81,10 @@ func (r *Registry) Occupant(ctx context.Context, tag string) (o *Occupant, err e
 		}
 		rows, err := tx.Query(ctx, `
 			select 'service' as kind, s.id, s.org_id, o.slug as org_slug, o.name as org_name,
-				s.started_at as since, null::timestamptz as until, false as overdue
-			from services s join organisations o on o.id = s.org_id where s.machine_id = $1 and s.ended_at is null
+				s.started_at as since, null::timestamptz as until, false as overdue, h.attempt_id
+			from services s join organisations o on o.id = s.org_id left join holds h on h.id = s.hold_id where s.machine_id = $1 and s.ended_at is null
 			union all
-			select 'hold', h.id, h.org_id, o.slug, o.name, h.created_at, h.expires_at, h.expires_at <= clock_timestamp()
+			select 'hold', h.id, h.org_id, o.slug, o.name, h.created_at, h.expires_at, h.expires_at <= clock_timestamp(), h.attempt_id
 			from holds h join organisations o on o.id = h.org_id where h.machine_id = $1 and h.state = 'held'
 			limit 1`, m.ID)
 		if err != nil {

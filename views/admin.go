@@ -35,6 +35,7 @@ type StaffOrgPage struct {
 	Reason                       string
 	Faults                       []Fault
 	Notes                        *Notes
+	Events                       []HistoryRow // what happened to it, but for orders
 }
 
 // hasAdmin reports whether somebody can look after the members.

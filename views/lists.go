@@ -23,6 +23,7 @@ type HoldRow struct {
 	ExpiresAt           time.Time
 	ServiceID           string
 	By                  string
+	AttemptID           string // staff
 }
 
 // ServicesPage lists the services.

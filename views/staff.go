@@ -79,6 +79,7 @@ type Occupant struct {
 	Since         time.Time
 	Until         *time.Time
 	Overdue       bool
+	AttemptID     string // the order request that it came from
 }
 
 func outcomeText(ctx context.Context, outcome string) string {

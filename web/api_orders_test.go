@@ -184,7 +184,7 @@ func TestLimitSuspensionRolloutCoolDown(t *testing.T) {
 	if sus := s.order(foreign, "{}").problem(403, "organisation-suspended"); strings.Contains(string(sus.body), "unpaid") {
 		t.Errorf("the reason of a suspension is for staff: %s", sus.body)
 	}
-	fixture.Exec(t, s.owner, "update organisations set suspended_at = null where id = $1", s.rival)
+	fixture.Exec(t, s.owner, "update organisations set suspended_at = null, resumed_reason = 'paid' where id = $1", s.rival)
 
 	for range 3 {
 		id := s.held(foreign, body{"machine": "DEAR"})

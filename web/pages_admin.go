@@ -5,8 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"ironhold/accounts"
 	"ironhold/desk"
@@ -147,10 +150,30 @@ func (s *server) staffOrgPage(w http.ResponseWriter, r *http.Request, status int
 	if m.Notes, err = s.notesOf(ctx, desk.OfOrganisation, org.ID); err != nil {
 		return err
 	}
+	if m.Events, err = s.orgEvents(ctx, who, org.ID); err != nil {
+		return err
+	}
 	if len(faults) > 0 {
 		request.From(r.Context()).Problem = string(problem.Invalid)
 	}
 	return s.renderAt(w, r, status, orgURL(org.Slug), views.StaffOrg(m))
+}
+
+// orgEvents is what happened to an organisation apart from its orders, with the reasons of suspensions.
+func (s *server) orgEvents(ctx context.Context, who *names, org uuid.UUID) ([]views.HistoryRow, error) {
+	list, err := s.Accounts.History(ctx, org, accounts.HistoryFilter{People: true, Settings: true, Limit: peopleLines})
+	if err != nil {
+		return nil, err
+	}
+	suspensions, err := s.Accounts.Suspensions(ctx, org, peopleLines)
+	if err != nil {
+		return nil, err
+	}
+	// They say more than the organisation's own entry of the same.
+	list = slices.DeleteFunc(list, func(e accounts.HistoryEntry) bool { return e.Kind == "organisation" })
+	list = append(list, suspensions...)
+	slices.SortStableFunc(list, func(a, b accounts.HistoryEntry) int { return b.At.Compare(a.At) })
+	return s.accountRows(ctx, who, list[:min(len(list), peopleLines)]), nil
 }
 
 // setLimits sets the caps of an organisation.

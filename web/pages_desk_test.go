@@ -222,7 +222,12 @@ func TestOrganisationsOfTheOperator(t *testing.T) {
 	olga.submit(org, "/suspend", "do", "suspend", "reason", "").want(422).says("Say why")
 	olga.follow(olga.submit(org, "/suspend", "do", "suspend", "reason", "does not pay")).want(200).says("does not pay").says("by Olga")
 	ada.submit(ada.review("machine=EQ-2"), "/order").outcome(403, "organisation-suspended")
-	olga.follow(olga.submit(olga.get("/admin/orgs/acme"), "/suspend", "do", "resume", "reason", "paid")).want(200).says("Active")
+	olga.follow(olga.submit(olga.get("/admin/orgs/acme"), "/suspend", "do", "resume", "reason", "paid in March")).want(200).says("Active").says("paid in March").says("does not pay")
+	sam.get("/admin/orgs/acme").says("paid in March").says("does not pay")
+	bea := s.person("Bea", accounts.OrgAdmin, "acme")
+	if p := bea.get("/org/history").says("New holds allowed again"); strings.Contains(p.raw, "paid in March") || strings.Contains(p.raw, "does not pay") {
+		t.Error("the organisation reads why")
+	}
 	sam.get("/admin/orgs/acme").want(200)
 	sam.post("/admin/orgs/acme/limits", "max_holds", "1", "max_machines", "1").outcome(403, "forbidden")
 	sam.post("/admin/orgs/acme/suspend", "do", "suspend", "reason", "x").outcome(403, "forbidden")

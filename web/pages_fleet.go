@@ -136,6 +136,9 @@ func (s *server) machineModel(ctx context.Context, tag string, page int) (m view
 		m.Occupant = &views.Occupant{
 			Kind: occupant.Kind, ID: occupant.ID.String(), Org: occupant.OrgName, Since: occupant.Since, Until: occupant.Until, Overdue: occupant.Overdue,
 		}
+		if occupant.Attempt != nil {
+			m.Occupant.AttemptID = occupant.Attempt.String()
+		}
 	}
 	for _, e := range events[:min(len(events), listRows)] {
 		m.Events = append(m.Events, views.Event{At: e.At, Event: e.Event, Actor: who.of(ctx, e.Actor), Details: e.Reason})

@@ -162,6 +162,8 @@ func historyRow(ctx context.Context, e accounts.HistoryEntry, admin bool) views.
 		row.Name, row.Details = e.Subject, word(ctx, "role.", after.Role)
 	case "webhook":
 		row.Name = e.Subject
+	case "organisation":
+		row.Details = after.Reason // staff alone are told
 	case "rollout":
 		row.Details = change("rollout.setting.", text(e.Before), text(e.After))
 	case "launch":

@@ -328,6 +328,9 @@ func (s *server) listHolds(w http.ResponseWriter, r *http.Request) error {
 	for _, h := range list[:min(len(list), rows)] {
 		row := holdRow(h)
 		row.By = who.of(ctx, h.CreatedBy)
+		if m.Staff && h.AttemptID != nil {
+			row.AttemptID = h.AttemptID.String()
+		}
 		m.Items = append(m.Items, row)
 	}
 	last := uuid.Nil

@@ -104,12 +104,12 @@ func personRow(p accounts.Person, viewer accounts.Actor) views.PersonRow {
 	}
 }
 
-// accountRows are entries of the history of accounts, for operators.
+// accountRows are entries of the history of accounts, for staff.
 func (s *server) accountRows(ctx context.Context, who *names, list []accounts.HistoryEntry) []views.HistoryRow {
 	out := make([]views.HistoryRow, 0, len(list))
 	for _, e := range list {
 		row := historyRow(ctx, e, false)
-		if e.Kind == "member" {
+		if e.Kind == "member" && accounts.Can(who.viewer.Role, accounts.ManagePeople) {
 			row.Href = personURL(e.SubjectID)
 		}
 		row.Actor = who.of(ctx, e.Actor)

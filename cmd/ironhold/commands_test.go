@@ -30,6 +30,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"user", "add", "--email", "a@b.example", "--name", "A", "--role", "king", "--password-stdin"}, "--role"},
 		{[]string{"user", "add", "--email", "a@b.example", "--name", "A", "--role", "sales"}, "--password-stdin"},
 		{[]string{"user", "add", "--email", "a@b.example", "--name", "A", "--role", "sales", "--org", "x", "--password-stdin"}, "--org"},
+		{[]string{"user", "password", "--email", "a@b.example"}, "--password-stdin"},
+		{[]string{"user", "password", "--password-stdin"}, "--email"},
 		{[]string{"token", "add", "--name", "t", "--role", "customer"}, "--org"},
 		{[]string{"token", "add", "--role", "customer"}, "--name"},
 		{[]string{"rollout", "set"}, "--global"},
@@ -94,7 +96,15 @@ func TestOrgUserTokenCommands(t *testing.T) {
 	p.failsWith("", 1, user, "password")
 	p.failsWith("a long password\n", 1, []string{"user", "add", "--email", "no", "--name", "A", "--role", "sales", "--password-stdin"}, "email")
 	p.failsWith("a long password\n", 1, []string{"user", "add", "--email", "a@b.example", "--name", "A", "--role", "customer", "--org", "nobody", "--password-stdin"}, "nobody")
+	p.failsWith("password1234\n", 1, user, "tried first")
+	p.failsWith("ada ada acme\n", 1, user, "organisation")
 	if out := p.okWith("a long password\r\n", user...); !strings.Contains(out, "ada@acme.example") {
+		t.Errorf("printed %q", out)
+	}
+	again := []string{"user", "password", "--email", "Ada@acme.example", "--password-stdin"}
+	p.failsWith("short\n", 1, again, "password", "12")
+	p.failsWith("another long password\n", 1, []string{"user", "password", "--email", "no@acme.example", "--password-stdin"}, "no@acme.example")
+	if out := p.okWith("another long password\n", again...); !strings.Contains(out, "ada@acme.example") {
 		t.Errorf("printed %q", out)
 	}
 	p.failsWith("a long password\n", 1, user, "email", "in use")

@@ -49,7 +49,7 @@ func deskPages(attempt views.AttemptPage, options []views.Option) []Page {
 		{"orgs", views.Orgs(views.OrgsPage{Items: []views.OrgRow{org}, CanAdd: true, MaxHolds: "5", MaxMachines: "x", Faults: []views.Fault{{Field: "slug", Label: "x", Message: "y"}}})},
 		{"orgs-empty", views.Orgs(views.OrgsPage{})},
 		{"stafforg", views.StaffOrg(views.StaffOrgPage{OrgRow: org, SuspendedAt: atp(-5), SuspendedBy: text, SuspendedReason: text, Why: "org_off", CanLimits: true, CanSuspend: true,
-			People: []views.PersonRow{{Name: text, Email: "a@b", Role: "customer", Disabled: true}}, Notes: notes})},
+			People: []views.PersonRow{{Name: text, Email: "a@b", Role: "customer", Disabled: true}}, Notes: notes, Events: orgHistory()})},
 		{"checks", views.Checks(views.ChecksPage{AsOf: now, BehindProxy: true, Violated: 1, Items: []views.CheckRow{{Name: "a", Description: text, Violations: 2, Examples: []string{text}}, {Name: "b", Description: "x"}}})},
 		{"health", views.Health(views.HealthPage{AsOf: now, Watched: true, Hidden: true,
 			Charts:   []views.Chart{{Key: "locks", Unit: "count", Values: []float64{0, 3, 9}, Alarm: true}, {Key: "jobs", Unit: "seconds", Values: []float64{.2}}, {Key: "held", Unit: "count"}},
