@@ -51,8 +51,10 @@ type Options struct {
 	LockTimeout time.Duration // 20 s: a machine that is slow is no reason to be refused
 	Budget      time.Duration // of an order's walk; 20 s
 	Policy      holds.Policy
-	Mail        bool // mails are sent, to a catcher
-	Named       bool // by localhost, since passkeys need a name
+	Mail        bool   // mails are sent, to a catcher
+	Named       bool   // by localhost, since passkeys need a name
+	Jobs        bool   // River's pages are there
+	Flags       string // pages ask a flag provider in this state: "READY", "STALE" or "ERROR"
 }
 
 // Site is a whole server with a database of its own.
@@ -144,7 +146,8 @@ func New(t testing.TB, o Options) *Site {
 	s.Vitals = vitals.NewKeeper(app, log)
 	mail, catcher := s.mail(t, o.Mail)
 	handler, err := web.New(web.Config{
-		Mail: mail, Caught: catcher, Accounts: s.Accounts, Rollout: store, Holds: s.Holds, Allocator: s.Allocator, Fleet: s.Fleet, Live: hub,
+		Mail: mail, Caught: catcher, Jobs: s.jobs(t, o.Jobs), Flags: s.flags(t, o.Flags),
+		Accounts: s.Accounts, Rollout: store, Holds: s.Holds, Allocator: s.Allocator, Fleet: s.Fleet, Live: hub,
 		Invariants: invariants.New(app), DB: app, Logger: log, OrderRate: o.OrderRate, Vitals: s.Vitals,
 	})
 	if err != nil {

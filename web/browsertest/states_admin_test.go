@@ -37,6 +37,17 @@ func init() {
 		}},
 		{name: "german-site", who: operator, show: func(v *visit) { v.german(); v.Go("/fleet/sites/GOT1") }},
 		{name: "german-desk", who: sales, show: func(v *visit) { v.german(); v.attempts(); v.attempt("none_left"); v.Go("/desk") }},
+		{name: "launch-flag-ready", who: operator, options: Options{Flags: "READY"}, show: at("/admin/rollout")},
+		{name: "launch-flag-stale", who: operator, options: Options{Flags: "STALE"}, show: at("/admin/rollout")},
+		{name: "launch-flag-unknown", who: operator, options: Options{Flags: "ERROR"}, show: at("/admin/rollout")},
+		{name: "rollout-flag-ready", who: orgAdmin, options: Options{Flags: "READY"}, show: at("/org/rollout")},
+		{name: "rollout-flag-stale", who: orgAdmin, options: Options{Flags: "STALE"}, show: func(v *visit) { v.off(); v.Go("/org/rollout") }},
+		{name: "rollout-flag-unknown", who: orgAdmin, options: Options{Flags: "ERROR"}, show: at("/org/rollout")},
+		{name: "german-rollout-flag-unknown", who: orgAdmin, options: Options{Flags: "ERROR"}, show: func(v *visit) { v.german(); v.Go("/org/rollout") }},
+		{name: "admin-org-resumed", who: operator, title: "Acme", show: func(v *visit) {
+			v.Post("/admin/orgs/acme/suspend", "do", "suspend", "reason", "Invoice 4711 is open")
+			v.Post("/admin/orgs/acme/suspend", "do", "resume", "reason", "Invoice 4711 is paid")
+		}},
 		{name: "german-launch", who: operator, show: func(v *visit) { v.german(); v.Go("/admin/rollout") }},
 	}...)
 }
