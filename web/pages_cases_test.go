@@ -57,7 +57,7 @@ func TestTheSweepStandsStill(t *testing.T) {
 	}
 	olga.get("/fleet/machines/EQ-1").want(200).says("Overdue")
 	ada.get(held).outcome(200, "hold-expired")
-	ada.post(held+"/confirm").outcome(409, "hold-expired")
+	ada.post(held+"/confirm").outcome(410, "hold-expired")
 	ada.get("/holds").want(200).says("Expired")
 	board := s.do(operator, "GET", "/api/v1/machines/EQ-1", nil).want(200)
 	if board.at("occupant.overdue") != true {
