@@ -52,6 +52,7 @@ type FasterHold struct {
 // AttemptFilter selects attempts, newest first. Zero values do not filter.
 type AttemptFilter struct {
 	Outcome  Outcome
+	Refused  bool // orders that got nothing, whatever the reason; not those that had the machine already
 	From, To time.Time
 	OrgID    uuid.UUID
 	Site     string    // requests that name this site
@@ -80,7 +81,8 @@ func (a *Allocator) Attempts(ctx context.Context, f AttemptFilter) ([]Attempt, e
    and ($2::timestamptz is null or t.at >= $2) and ($3::timestamptz is null or t.at < $3)
    and ($4::uuid is null or t.org_id = $4) and ($5::uuid is null or t.id < $5)
    and ($7 = '' or t.request -> 'sites' ? $7)
- order by t.id desc limit $6`, string(f.Outcome), nullTime(f.From), nullTime(f.To), nullID(f.OrgID), nullID(f.Before), f.Limit, f.Site)
+   and (not $8 or t.outcome not in ('held', 'replayed', 'already_yours'))
+ order by t.id desc limit $6`, string(f.Outcome), nullTime(f.From), nullTime(f.To), nullID(f.OrgID), nullID(f.Before), f.Limit, f.Site, f.Refused)
 		if err != nil {
 			return fmt.Errorf("attempts: %w", err)
 		}

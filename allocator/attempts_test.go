@@ -140,6 +140,7 @@ func TestAttemptsFiltered(t *testing.T) {
 		{"outcome", AttemptFilter{Outcome: NoneLeft}, []int{5, 4}},
 		{"held", AttemptFilter{Outcome: Held}, []int{0}},
 		{"all held", AttemptFilter{Outcome: AllHeld}, []int{3, 2, 1}},
+		{"refused", AttemptFilter{Refused: true}, []int{5, 4, 3, 2, 1}},
 		{"organisation", AttemptFilter{OrgID: orgs[1]}, []int{5, 3, 1}},
 		{"from", AttemptFilter{From: at}, []int{5, 4, 3}},
 		{"to", AttemptFilter{To: at}, []int{2, 1, 0}},

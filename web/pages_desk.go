@@ -25,6 +25,9 @@ var outcomes = []allocator.Outcome{
 	allocator.AlreadyYours, allocator.CoolDown, allocator.NotRolledOut, allocator.Suspended, allocator.TryAgain, allocator.Busy,
 }
 
+// anyRefusal is the choice of all orders that got nothing: what sales begins the day with.
+const anyRefusal = "refused"
+
 // localTime is how a browser writes a time without a zone.
 const localTime = "2006-01-02T15:04"
 
@@ -40,6 +43,9 @@ func (s *server) readDeskFilter(ctx context.Context, q url.Values, orgs []accoun
 	if o := allocator.Outcome(q.Get("outcome")); slices.Contains(outcomes, o) {
 		f.Outcome = o
 		f.values.Set("outcome", string(o))
+	} else if o == anyRefusal {
+		f.Refused = true
+		f.values.Set("outcome", anyRefusal)
 	}
 	for _, o := range orgs {
 		if o.Slug == q.Get("org") {
@@ -90,6 +96,7 @@ func (s *server) desk(w http.ResponseWriter, r *http.Request) error {
 		From: f.values.Get("from"), To: f.values.Get("to"), Filtered: len(f.values) > 0, Faults: f.faults,
 		CSV: withQuery("/desk/attempts.csv", f.values),
 	}
+	m.Outcomes = append(m.Outcomes, views.Option{Value: anyRefusal, Label: i18n.T(ctx, "desk.refused"), Chosen: f.Refused})
 	for _, o := range outcomes {
 		m.Outcomes = append(m.Outcomes, views.Option{Value: string(o), Label: i18n.T(ctx, "outcome."+string(o)), Chosen: o == f.Outcome})
 	}
@@ -198,6 +205,9 @@ func (s *server) deskHolds(w http.ResponseWriter, r *http.Request) error {
 	for _, h := range list[:min(len(list), rows)] {
 		row := views.DeskHold{HoldRow: holdRow(h), Left: h.ExpiresAt.Sub(h.Now)}
 		row.By = who.of(ctx, h.CreatedBy)
+		if h.AttemptID != nil {
+			row.AttemptID = h.AttemptID.String()
+		}
 		m.Items, shown = append(m.Items, row), append(shown, row.HoldRow)
 	}
 	last := uuid.Nil

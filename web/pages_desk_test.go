@@ -52,6 +52,7 @@ func TestDeskOfRefusals(t *testing.T) {
 
 	// The filters, and the same rows as a file.
 	sam.get("/desk?outcome=none_left&org=acme&from=2020-01-01T00:00").want(200).says("acme").says("at least 1,024")
+	sam.get("/desk?outcome=refused").want(200).says("acme").says("at least 1,024")
 	for _, other := range []string{"outcome=held", "org=rival", "site=" + site, "to=2020-01-01T00:00"} {
 		sam.get("/desk?" + other).want(200).says("No order requests here")
 	}

@@ -20,7 +20,7 @@ func init() {
 		{name: "admin-people-invited", who: operator, outcome: "invitation-made", show: func(v *visit) {
 			v.Post("/admin/people/invite", "email", "nina@ironhold.example", "role", "sales", "org", "", "own_password", password)
 		}},
-		{name: "admin-person", who: operator, title: "Ada", show: func(v *visit) { v.Go(path("/admin/people/", v.id(customer))) }},
+		{name: "admin-person", who: operator, title: "Account of Ada", show: func(v *visit) { v.Go(path("/admin/people/", v.id(customer))) }},
 		{name: "german-admin-person", who: operator, show: func(v *visit) { v.german(); v.Go(path("/admin/people/", v.id(sales))) }},
 		{name: "admin-person-disabled", who: operator, title: "Ada", show: func(v *visit) {
 			v.Post(path("/admin/people/", v.id(customer), "/disable"))
