@@ -25,7 +25,7 @@
 //	customer    one org's   for its organisation     its own holds and services  -
 //	org-admin   one org's   for its organisation     and members, tokens, caps   rollout, members, tokens
 //	sales       staff       on behalf of any         every hold, attempts        gives back any hold
-//	operator    staff       no                       every hold, attempts, jobs  fleet, prices, launch, caps
+//	operator    staff       no                       every hold, attempts, jobs  fleet, prices, launch, caps, people
 //
 // Customers and org admins belong to exactly one organisation, staff to none; the database holds
 // that too. A missing function answers forbidden; another organisation's object answers like one
@@ -34,5 +34,6 @@
 // A session ends at once when the person signs out, signs out everywhere, changes the password (but
 // where they do it), gets another role or is disabled; a token when it is revoked. Nothing is cached
 // between requests. Changes of members run under the organisation's lock, so that one administrator
-// always stays.
+// always stays; an operator may take even that one. A trigger keeps one operator who can sign in, and
+// another keeps in organisation_events, for staff alone, why an organisation was suspended or resumed.
 package accounts
