@@ -28,6 +28,10 @@ func TestMovesAreWhatTheDatabaseDoes(t *testing.T) {
 		"rented, broken":    {has: "service", then: broken, wipe: fleet.BarService, retired: fleet.BarService},
 		"unwiped": {has: "service", then: `update services set ended_at = clock_timestamp(), ended_by = 'test';
 			update machines set status = 'cleaning', status_reason = 'ended'`},
+		"set aside": {then: broken + "; update machines set set_aside_at = now(), set_aside_reason = 'failed twice'"},
+		"being wiped": {has: "service", wipe: fleet.BarWiping, then: `update services set ended_at = clock_timestamp(), ended_by = 'test';
+			update machines set status = 'cleaning', status_reason = 'ended';
+			update provisionings set state = 'running', driver = 'x' where kind = 'wipe'`},
 		"retired": {then: "update machines set status = 'retired', status_reason = 'x'"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -107,6 +107,8 @@ func refusal(err error, f facts, from, to Status) string {
 		return or(f.whyNot(to), "it is held or in service")
 	case "machines_status_facts":
 		return or(f.whyNot(to), "its services say otherwise")
+	case "machines_set_aside":
+		return or(f.whyNot(to), BarAside.String())
 	case "machines_wiped_before_sale":
 		return or(f.whyNot(to), "it was not wiped since its last service ended: record the wipe")
 	}
@@ -135,20 +137,49 @@ func (r *Registry) Wiped(ctx context.Context, by pg.By, tag, reason string) (m M
 		if err != nil {
 			return err
 		}
-		if f.barsWipe() != "" {
-			return &IllegalMove{
-				Tag: tag, From: m.Status, To: m.Status, Legal: f.possible(m.Status),
-				Why: "a wipe cannot be recorded while it is in service: end the service first",
-			}
+		refused := &IllegalMove{Tag: tag, From: m.Status, To: m.Status, Legal: f.possible(m.Status)}
+		switch f.barsWipe() {
+		case "":
+		case BarService:
+			refused.Why = "a wipe cannot be recorded while it is in service: end the service first"
+			return refused
+		default:
+			refused.Why = "a wipe cannot be recorded: " + f.barsWipe().String()
+			return refused
 		}
 		_, err = tx.Exec(ctx, `update machines set wiped_at = clock_timestamp(), wiped_by = ironhold_actor(), wipe_reason = $2,
 			updated_at = clock_timestamp() where id = $1`, m.ID, reason)
+		if pg.Constraint(err) == "machines_wipe_running" {
+			refused.Why = "a wipe cannot be recorded: " + BarWiping.String()
+			return refused
+		}
 		if err != nil {
 			return fmt.Errorf("wipe of machine %s: %w", tag, err)
 		}
-		if m.Status == Cleaning {
+		if m.Status == Cleaning && f.Aside == "" {
 			m, err = setStatus(ctx, tx, tag, Ready, reason)
 			return err
+		}
+		m, err = machineByTag(ctx, tx, tag, "")
+		return err
+	})
+	return m, r.changed(err)
+}
+
+// Release lets a machine that was set aside after failures come back on sale; where it is in its life does
+// not change by it. The reason is required: *Invalid. One that is not set aside is returned as it is.
+func (r *Registry) Release(ctx context.Context, by pg.By, tag, reason string) (m Machine, err error) {
+	if reason, err = checkReason(reason); err != nil {
+		return Machine{}, err
+	}
+	err = pg.Engine(ctx, r.db, by, func(tx pgx.Tx) error {
+		if m, err = machineByTag(ctx, tx, tag, "for no key update"); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `update machines set set_aside_at = null, set_aside_reason = $2, updated_at = clock_timestamp()
+			where id = $1 and set_aside_at is not null`, m.ID, reason)
+		if err != nil {
+			return fmt.Errorf("release of machine %s: %w", tag, err)
 		}
 		m, err = machineByTag(ctx, tx, tag, "")
 		return err

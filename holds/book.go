@@ -14,20 +14,35 @@ import (
 
 // Book gives the steps on holds and services. It is safe for concurrent use.
 type Book struct {
-	db       pg.DB
-	policy   Policy
-	onChange func()
+	db        pg.DB
+	policy    Policy
+	onChange  func()
+	onService OnService
 }
+
+// OnService is told of what is to be done to a service's machine, in the transaction that decided it: kind
+// is install or wipe. It inserts a job and does nothing outside.
+type OnService func(ctx context.Context, tx pgx.Tx, service uuid.UUID, kind string) error
 
 // New makes a Book over a pool, or over a transaction in tests.
 func New(db pg.DB, policy Policy) *Book {
-	return &Book{db: db, policy: policy, onChange: func() {}}
+	return &Book{
+		db: db, policy: policy, onChange: func() {},
+		onService: func(context.Context, pgx.Tx, uuid.UUID, string) error { return nil },
+	}
 }
 
 // OnChange makes the book call f after each step that was committed, and after a sweep that
 // expired something; never inside a transaction. Call it before the book is used; f must not block.
 func (b *Book) OnChange(f func()) *Book {
 	b.onChange = f
+	return b
+}
+
+// Jobs makes the book call f in the transactions that begin and end services. Call it before the book is
+// used.
+func (b *Book) Jobs(f OnService) *Book {
+	b.onService = f
 	return b
 }
 

@@ -15,6 +15,12 @@ import (
 // in which the machine is free. Refusals: NotFound, HoldExpired, HoldCancelled, MachineWithdrawn,
 // Busy, Checking.
 func (b *Book) Convert(ctx context.Context, by pg.By, s Scope, id uuid.UUID) (v Service, created bool, err error) {
+	return b.ConvertWith(ctx, by, s, id, Setup{})
+}
+
+// ConvertWith is Convert with what is to be installed. A hold that was converted before keeps what was
+// chosen then. A further refusal: OSNotOffered.
+func (b *Book) ConvertWith(ctx context.Context, by pg.By, s Scope, id uuid.UUID, setup Setup) (v Service, created bool, err error) {
 	h, err := b.Get(ctx, s, id)
 	if err != nil {
 		return Service{}, false, err
@@ -37,7 +43,7 @@ func (b *Book) Convert(ctx context.Context, by pg.By, s Scope, id uuid.UUID) (v 
 			return &Refused{Kind: MachineWithdrawn, Hold: h, Detail: "the machine has left sale"}
 		}
 		created = true
-		v, err = b.convertLocked(ctx, tx, by, s, h)
+		v, err = b.convertLocked(ctx, tx, by, s, h, setup)
 		return err
 	}, func(tx pgx.Tx) (bool, error) {
 		now, err := getHold(ctx, tx, s, id)
@@ -59,15 +65,18 @@ func (b *Book) Convert(ctx context.Context, by pg.By, s Scope, id uuid.UUID) (v 
 }
 
 // convertLocked is the promotion itself: service first, then the hold, then the machine.
-func (b *Book) convertLocked(ctx context.Context, tx pgx.Tx, by pg.By, s Scope, h Hold) (Service, error) {
+func (b *Book) convertLocked(ctx context.Context, tx pgx.Tx, by pg.By, s Scope, h Hold, setup Setup) (Service, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Service{}, fmt.Errorf("service id: %w", err)
 	}
 	_, err = tx.Exec(ctx, `
-insert into services (id, org_id, machine_id, hold_id, price_month_minor, setup_minor, currency, terms, created_by)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		id, h.OrgID, h.MachineID, h.ID, h.PriceMonthMinor, h.SetupMinor, h.Currency, h.Terms, by.Actor)
+insert into services (id, org_id, machine_id, hold_id, price_month_minor, setup_minor, currency, terms, created_by, os, ssh_keys)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11::text[], '{}'))`,
+		id, h.OrgID, h.MachineID, h.ID, h.PriceMonthMinor, h.SetupMinor, h.Currency, h.Terms, by.Actor, setup.OS, setup.Keys)
+	if pg.Constraint(err) == "services_os_offered" {
+		return Service{}, &Refused{Kind: OSNotOffered, Hold: h, Detail: "the operating system is not offered"}
+	}
 	if err != nil {
 		return Service{}, refusal(err, h)
 	}
@@ -88,6 +97,9 @@ update machines set status = 'in_service', status_reason = $2 where id = $1 and 
 	}
 	if tag.RowsAffected() == 0 {
 		return Service{}, &Refused{Kind: MachineWithdrawn, Hold: h, Detail: "the machine has left sale"}
+	}
+	if err := b.onService(ctx, tx, id, "install"); err != nil {
+		return Service{}, fmt.Errorf("job of service %s: %w", id, err)
 	}
 	return getService(ctx, tx, s, " where s.id = $1", id)
 }

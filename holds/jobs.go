@@ -53,10 +53,34 @@ func (w *sweepWorker) Work(ctx context.Context, _ *river.Job[SweepArgs]) error {
 // Timeout bounds one sweep; what is left is done by the next.
 func (w *sweepWorker) Timeout(*river.Job[SweepArgs]) time.Duration { return 5 * time.Minute }
 
+// EndsArgs is the periodic job that ends services whose planned end has come.
+type EndsArgs struct{}
+
+// Kind is River's name of the job.
+func (EndsArgs) Kind() string { return "holds_ends" }
+
+type endsWorker struct {
+	river.WorkerDefaults[EndsArgs]
+	book *Book
+	log  *slog.Logger
+}
+
+func (w *endsWorker) Work(ctx context.Context, _ *river.Job[EndsArgs]) error {
+	n, err := w.book.EndDue(ctx)
+	if n > 0 {
+		w.log.InfoContext(ctx, "ended services whose planned end has come", "ended", n)
+	}
+	return err
+}
+
+// Timeout bounds one run; what is left is done by the next.
+func (w *endsWorker) Timeout(*river.Job[EndsArgs]) time.Duration { return 5 * time.Minute }
+
 // AddWorkers registers the workers of this package. Every client of the schema must have them:
 // River discards a rescued job of a kind that the client does not know.
 func AddWorkers(workers *river.Workers, book *Book, log *slog.Logger) {
 	river.AddWorker(workers, &sweepWorker{book: book, log: log})
+	river.AddWorker(workers, &endsWorker{book: book, log: log})
 }
 
 // PeriodicJobs are the schedules of this package, to be configured on every client: River keeps
@@ -66,6 +90,9 @@ func PeriodicJobs(interval time.Duration) []*river.PeriodicJob {
 	return []*river.PeriodicJob{
 		river.NewPeriodicJob(river.PeriodicInterval(interval),
 			func() (river.JobArgs, *river.InsertOpts) { return SweepArgs{}, sweepOpts(interval) },
+			&river.PeriodicJobOpts{RunOnStart: true}),
+		river.NewPeriodicJob(river.PeriodicInterval(interval),
+			func() (river.JobArgs, *river.InsertOpts) { return EndsArgs{}, sweepOpts(interval) },
 			&river.PeriodicJobOpts{RunOnStart: true}),
 	}
 }

@@ -25,7 +25,8 @@ select h.id, h.org_id, o.slug as org_slug, h.machine_id, m.asset_tag, h.state,
 
 const selectServices = `
 select s.id, s.org_id, o.slug as org_slug, s.machine_id, m.asset_tag, s.hold_id, s.started_at, s.ended_at,
-       s.ended_by, s.end_reason, s.price_month_minor, s.setup_minor, s.currency, s.terms, s.created_by
+       s.ended_by, s.end_reason, s.price_month_minor, s.setup_minor, s.currency, s.terms, s.created_by,
+       s.os, s.ssh_keys, s.end_at, s.end_planned_by, s.end_planned_reason
   from services s
   join organisations o on o.id = s.org_id
   join machines m on m.id = s.machine_id`

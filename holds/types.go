@@ -90,6 +90,18 @@ type Service struct {
 	Currency        string     `db:"currency"`
 	Terms           string     `db:"terms"`
 	CreatedBy       string     `db:"created_by"`
+	OS              string     `db:"os"`
+	SSHKeys         []string   `db:"ssh_keys"` // in authorized_keys form, as they were at the sale
+	EndAt           *time.Time `db:"end_at"`   // planned, and may be withdrawn until then
+	EndPlannedBy    *string    `db:"end_planned_by"`
+	EndPlannedWhy   string     `db:"end_planned_reason"`
+}
+
+// Setup is what is installed on the machine of a new service. The zero value is the first operating
+// system on offer, without keys.
+type Setup struct {
+	OS   string   // code
+	Keys []string // public SSH keys in authorized_keys form
 }
 
 // Event is one entry of a hold's or a service's history.
@@ -147,6 +159,9 @@ const (
 	Busy             RefusedKind = "busy"          // lock timeout, deadlock, database away
 	Checking         RefusedKind = "checking"      // the commit's answer was lost
 	Faster           RefusedKind = "someone-was-faster"
+	OSNotOffered     RefusedKind = "os-not-offered"
+	ServiceEnded     RefusedKind = "service-ended" // its end can be neither planned nor withdrawn
+	EndInPast        RefusedKind = "end-in-past"
 )
 
 func (r *Refused) Error() string { return string(r.Kind) + ": " + r.Detail }

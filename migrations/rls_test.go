@@ -17,7 +17,7 @@ import (
 )
 
 // readable are the tables that every organisation may read whole.
-var readable = []string{"sites", "machine_classes", "hold_states", "rollout_launch"}
+var readable = []string{"sites", "machine_classes", "hold_states", "rollout_launch", "operating_systems"}
 
 // twoOrganisations fills every table that belongs to organisations with rows of two of them.
 func twoOrganisations(t *testing.T) (s *scene, ids []uuid.UUID) {
@@ -39,6 +39,7 @@ func twoOrganisations(t *testing.T) (s *scene, ids []uuid.UUID) {
 			`insert into waiting_list (org_id, request) values ('%[1]s', '{}')`,
 			`insert into invitations (org_id, email, role, token_hash, expires_at) values ('%[1]s', 'new@%[2]s.example', 'customer', '%[2]s', clock_timestamp())`,
 			`insert into webhook_endpoints (org_id, url, holds, services, secret) values ('%[1]s', 'https://%[2]s.example/', true, true, decode(repeat('00', 32), 'hex'))`,
+			`insert into ssh_keys (org_id, name, public_key, fingerprint) values ('%[1]s', 'A', 'ssh-ed25519 AAAAAAAAAAAAAAAA', 'SHA256:' || repeat('A', 43))`,
 			`insert into webhook_messages (org_id, kind, subject_id, event) values ('%[1]s', 'hold', '%[1]s', 'held')`,
 			`insert into webhook_deliveries (org_id, message_id, endpoint_id)
 			 select m.org_id, m.id, e.id from webhook_messages m join webhook_endpoints e using (org_id) where m.org_id = '%[1]s'`,

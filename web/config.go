@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-chi/httprate"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,6 +23,7 @@ import (
 	"ironhold/migrations/pg/vitals"
 	"ironhold/notify"
 	"ironhold/notify/mailcatch"
+	"ironhold/provision"
 	"ironhold/rollout"
 	"ironhold/web/live"
 )
@@ -36,6 +38,11 @@ type Config struct {
 	Invariants *invariants.Checker
 	DB         *pgxpool.Pool // for readiness and sessions
 	Logger     *slog.Logger
+
+	// Provision is what is done to machines; nil: made here. What is open for longer than ProvisionAlarm is
+	// an alarm; 0: an hour.
+	Provision      *provision.Store
+	ProvisionAlarm time.Duration
 
 	Desk      *desk.Desk        // notes and purchase requests; nil: made here
 	Webhooks  *notify.Webhooks  // of organisations; nil: they may not be sent anywhere but to the public

@@ -13,6 +13,7 @@ import (
 	"ironhold/desk"
 	"ironhold/notify"
 	"ironhold/notify/outbound"
+	"ironhold/provision"
 	"ironhold/web/api"
 )
 
@@ -42,6 +43,12 @@ func build(c Config) (*server, error) {
 	s := &server{Config: c}
 	if s.Webhooks == nil {
 		s.Webhooks = notify.NewWebhooks(c.DB, outbound.New(outbound.Options{}))
+	}
+	if s.Provision == nil {
+		s.Provision = provision.NewStore(c.DB)
+	}
+	if s.ProvisionAlarm <= 0 {
+		s.ProvisionAlarm = time.Hour
 	}
 	if s.Desk == nil {
 		s.Desk = desk.New(c.DB, c.Allocator)

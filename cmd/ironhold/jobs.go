@@ -21,6 +21,7 @@ import (
 	"ironhold/migrations"
 	"ironhold/migrations/pg"
 	"ironhold/notify"
+	"ironhold/provision"
 )
 
 // softStop is how long running jobs may go on after a stop before their contexts end.
@@ -29,11 +30,12 @@ const softStop = 3 * time.Second
 // newRiver makes the client of all workers on the background pool. Every process that works jobs
 // has every worker and every schedule: a client that rescues a job of an unknown kind discards it,
 // and schedules live in the memory of whichever process leads.
-func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Allocator, mail *notify.Mailer, changed func(), traces []rivertype.Middleware, log *slog.Logger) (*river.Client[pgx.Tx], error) {
+func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Allocator, mail *notify.Mailer, works *provision.Works, changed func(), traces []rivertype.Middleware, log *slog.Logger) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	holds.AddWorkers(workers, book, log)
 	allocator.AddWorkers(workers, a, log)
 	watch.AddWorkers(workers, watch.New(db, checker(db, s), fleet.New(db).OnChange(changed), log))
+	provision.AddWorkers(workers, works)
 	notify.AddWorkers(workers, db, s.outbound(), mail, changed, log)
 	river.AddWorker(workers, &partitionsWorker{db: db, log: log})
 	river.AddWorker(workers, &retentionWorker{db: db, log: log, attempts: s.KeepAttempts, history: s.KeepHistory})
@@ -42,6 +44,7 @@ func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Alloc
 	schedules := append(holds.PeriodicJobs(s.SweepInterval), allocator.PeriodicJobs()...)
 	schedules = append(schedules, watch.PeriodicJobs()...)
 	schedules = append(schedules, notify.PeriodicJobs()...)
+	schedules = append(schedules, provision.PeriodicJobs()...)
 	schedules = append(schedules,
 		periodic(24*time.Hour, partitionsArgs{}), periodic(6*time.Hour, retentionArgs{}), periodic(time.Hour, sessionsArgs{}), periodic(uploadsEvery, uploadsArgs{}))
 	client, err := river.NewClient(riverpgxv5.New(db), &river.Config{
@@ -55,6 +58,7 @@ func newRiver(db *pgxpool.Pool, s settings, book *holds.Book, a *allocator.Alloc
 			// These wait for others, without a connection.
 			notify.Queue:     {MaxWorkers: notify.QueueWorkers},
 			notify.MailQueue: {MaxWorkers: notify.MailQueueWorkers},
+			provision.Queue:  {MaxWorkers: provision.QueueWorkers},
 		},
 		// Without it, the end of Start's context would cut running jobs off.
 		SoftStopTimeout: softStop,

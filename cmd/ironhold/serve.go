@@ -26,6 +26,7 @@ import (
 	"ironhold/migrations/pgembed"
 	"ironhold/notify"
 	"ironhold/notify/mailcatch"
+	"ironhold/provision"
 	"ironhold/rollout"
 	"ironhold/web"
 	"ironhold/web/live"
@@ -60,6 +61,9 @@ func serve(ctx context.Context, c *call) error {
 	}
 	if text, _ := c.env("STAFF_SECOND_FACTOR"); *withDemo && strings.TrimSpace(text) == "" {
 		s.StaffFactor = false // so that the printed sign-ins work as they are
+	}
+	if _, set := c.env("PROVISION_DRIVER"); *withDemo && !set {
+		s.ProvisionDriver = simulatedDriver
 	}
 	if _, set := c.env("LOG_LEVEL"); *withDemo && !set {
 		s.LogLevel = slog.LevelWarn // the terminal is for the sign-ins
@@ -283,8 +287,13 @@ func (p *process) openSite(db *pgxpool.Pool) error {
 		Policy: p.settings.policy(), WalkLimit: p.settings.WalkLimit, LostLimit: p.settings.LostLimit,
 		Precondition: switches.Precondition(), Logger: p.log, OnChange: touch, OnDecided: newOrderMetrics(p.registry).decided,
 	})
+	jobs, err := inserter(db)
+	if err != nil {
+		return err
+	}
 	site, err := web.New(web.Config{
-		Accounts: people, Mail: mail, Caught: p.catcher, Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch),
+		Accounts: people, Mail: mail, Caught: p.catcher, Rollout: switches, Allocator: p.orders, Holds: holds.New(db, p.settings.policy()).OnChange(touch).Jobs(jobs),
+		Provision: provision.NewStore(db).OnChange(touch), ProvisionAlarm: p.settings.ProvisionAlarm,
 		Fleet: fleet.New(db).OnChange(touch), Invariants: checker(db, p.settings), DB: db, Logger: p.log, Live: p.live, Flags: p.flags, Jobs: p.jobs, Tracer: p.tracer(), Vitals: p.vitals,
 		Webhooks: notify.NewWebhooks(db, p.settings.outbound()),
 		Secure:   p.settings.secure(), OrderRate: p.settings.OrderRate, StaffFactor: p.settings.StaffFactor, Company: p.settings.Company.site(), BaseURL: p.settings.BaseURL, TrustedProxies: p.settings.TrustedProxies,
@@ -308,7 +317,15 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.workers, err = newRiver(db, p.settings, book, p.matches, mail, p.live.Touch, p.traceJobs(), p.log); err != nil {
+	jobs, err := inserter(db)
+	if err != nil {
+		return err
+	}
+	works, err := p.works(db, book.Jobs(jobs))
+	if err != nil {
+		return err
+	}
+	if p.workers, err = newRiver(db, p.settings, book, p.matches, mail, works, p.live.Touch, p.traceJobs(), p.log); err != nil {
 		return err
 	}
 	for {

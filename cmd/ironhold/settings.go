@@ -17,6 +17,7 @@ import (
 	"ironhold/holds"
 	"ironhold/notify/outbound"
 	"ironhold/notify/smtp"
+	"ironhold/provision"
 	"ironhold/rollout"
 	"ironhold/web"
 )
@@ -50,6 +51,8 @@ type settings struct {
 	StaffFactor               bool
 	Company                   company
 	PasswordList              string
+	ProvisionDriver           string
+	ProvisionAlarm            time.Duration
 	LogLevel                  slog.Level
 }
 
@@ -149,6 +152,10 @@ func settingsTable() []setting {
 			func(s *settings, v string) error { s.Company.Name = v; return nil }},
 		{"PASSWORD_LIST", "", "file of passwords that were stolen elsewhere, which nobody may choose: SHA-1 in hexadecimal, one a line, sorted, anything after a colon; empty: the short list in the program alone",
 			func(s *settings, v string) error { s.PasswordList = v; return accounts.CheckBreached(v) }},
+		{"PROVISION_DRIVER", provision.Manual, "who installs and wipes: manual (people, on the operators' board) or simulated (nobody, in a trial)",
+			func(s *settings, v string) error { s.ProvisionDriver = v; return provisionDriver(v) }},
+		{"PROVISION_ALARM", "1h", "after how long an installation or a wipe that is not finished is an alarm on the operators' board",
+			func(s *settings, v string) error { return duration(&s.ProvisionAlarm, v, time.Minute, 30*24*time.Hour) }},
 		{"LOG_LEVEL", "info", "debug, info, warn or error",
 			func(s *settings, v string) error { return level(&s.LogLevel, v) }},
 	}

@@ -97,7 +97,8 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 			select org_id, 'service', gen_random_uuid(), 'started' from holds limit 1`,
 		"side_effects of a job": `insert into river.river_job (kind, max_attempts, args)
 			values ('some_work', 1, jsonb_build_object('service_id', gen_random_uuid()))`,
-		"arbiters": `drop index holds_one_held_per_machine`,
+		"provisioning": `update provisionings set state = 'failed', finished_at = now() where kind = 'install' and service_id in (select id from services where ended_at is null)`,
+		"arbiters":     `drop index holds_one_held_per_machine`,
 		"arbiters of whose sessions run no trigger": `do $$ begin
 			execute format('alter database %I set session_replication_role = replica', current_database()); end $$`,
 		"occupying_states": `update hold_states set occupies = true where state = 'converted'`,

@@ -133,6 +133,27 @@ select 'message ' || w.id || ' tells of ' || w.kind || ' ' || w.subject_id || ',
  where w.kind = 'service' and not exists (select from services s where s.id = w.subject_id)
     or w.kind = 'hold' and not exists (select from holds h where h.id = w.subject_id)`},
 
+	{name: "provisioning", description: "what is to be done to a machine follows from its services", machine: true, query: `
+select 'service ' || s.id || ' is active and its installation is ' || coalesce(p.state, 'missing'), s.machine_id
+  from services s left join provisionings p on p.service_id = s.id and p.kind = 'install'
+ where s.ended_at is null and coalesce(p.state, '') not in ('queued', 'running', 'done')
+union all
+select 'service ' || s.id || ' has ended without a wipe to come', s.machine_id from services s
+ where s.ended_at is not null and not exists (select from provisionings p where p.service_id = s.id and p.kind = 'wipe')
+union all
+select 'the ' || p.kind || ' of service ' || p.service_id || ' is ' || p.state || ' but the service '
+       || case when s.ended_at is null then 'is active' else 'has ended' end, p.machine_id
+  from provisionings p join services s on s.id = p.service_id
+ where p.state in ('queued', 'running') and (p.kind = 'wipe') = (s.ended_at is null)
+union all
+select 'machine ' || m.asset_tag || ' is ready while its wipe after service ' || p.service_id || ' is ' || p.state, p.machine_id
+  from provisionings p join machines m on m.id = p.machine_id
+ where p.kind = 'wipe' and p.state in ('queued', 'running') and m.status = 'ready'
+union all
+select 'the wipe after service ' || p.service_id || ' was done before the service ended', p.machine_id
+  from provisionings p join services s on s.id = p.service_id
+ where p.kind = 'wipe' and p.state = 'done' and p.finished_at < s.ended_at`},
+
 	{name: "arbiters", description: "the indexes and triggers that decide are in place", query: `
 select 'index ' || want || ' is missing or not valid' from unnest(array['holds_one_held_per_machine', 'holds_one_per_request',
     'services_one_active_per_machine', 'services_one_per_hold']) want
@@ -143,7 +164,10 @@ select 'trigger ' || want || ' is missing or off' from unnest(array['holds_guard
     'services_history', 'machines_history', 'machines_added', 'services_machine_agrees', 'machine_classes_frozen',
     'org_limits_history', 'rollout_history', 'users_history', 'api_tokens_history', 'invitations_history',
     'password_resets_history', 'organisations_history', 'purchase_requests_history', 'hold_events_tell', 'service_events_tell',
-    'webhook_endpoints_history']) want
+    'webhook_endpoints_history', 'provisionings_guard', 'provisionings_history', 'provisionings_set_aside',
+    'machines_set_aside_guard', 'machines_wiped_by_hand', 'services_setup_insert', 'services_setup_update',
+    'services_plan_guard', 'services_plan_history', 'services_provision_begin', 'services_provision_end',
+    'provisioning_tell']) want
  where not exists (select from pg_trigger t where t.tgname = want and t.tgenabled in ('O', 'A'))
 union all
 select 'triggers are off in sessions like this one: session_replication_role is ' || current_setting('session_replication_role')

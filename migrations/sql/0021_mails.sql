@@ -67,9 +67,9 @@ end $$;
 -- +goose StatementBegin
 do $$
 begin
-  if to_regclass('public.provisioning') is not null then
-    create trigger provisioning_tell after update of state on provisioning
-      for each row when (new.kind = 'install' and old.state = 'open' and new.state in ('done', 'failed'))
+  if to_regclass('public.provisionings') is not null then
+    create trigger provisioning_tell after update of state on provisionings
+      for each row when (new.kind = 'install' and new.state in ('done', 'failed') and old.state not in ('done', 'failed'))
       execute function provisioning_tell();
   end if;
 end $$;
