@@ -22,10 +22,10 @@ const (
 	QueueWorkers = 50
 	// reviveEvery is how long a row without a job waits for one.
 	reviveEvery = 15 * time.Second
-	// jobWait bounds one run of a job: beyond the call of the driver.
-	jobWait = 40 * time.Second
-	// deadAfter is when a job that runs counts as its process's last: beyond jobWait.
-	deadAfter = time.Minute
+	// jobBeyond is how much longer than the slowest call of a driver one run of a job may take.
+	jobBeyond = 10 * time.Second
+	// deadBeyond is how much longer than that a job that runs counts as alive.
+	deadBeyond = 20 * time.Second
 	// reviveBatch bounds one transaction of that.
 	reviveBatch = 200
 )
@@ -65,7 +65,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[Args]) error {
 }
 
 // Timeout is beyond the call of a driver.
-func (w *worker) Timeout(*river.Job[Args]) time.Duration { return jobWait }
+func (w *worker) Timeout(*river.Job[Args]) time.Duration { return w.works.slowest() + jobBeyond }
 
 // ReviveArgs is the periodic job that makes jobs for rows that have none.
 type ReviveArgs struct{}
@@ -97,7 +97,7 @@ select p.service_id, p.kind from provisionings p
          and j.args ->> 'service_id' = p.service_id::text and j.args ->> 'task' = p.kind
          and (j.state in ('available', 'pending', 'retryable', 'scheduled')
               or j.state = 'running' and j.attempted_at > clock_timestamp() - $1::interval))
- order by p.created_at limit $2 for no key update of p skip locked`, deadAfter, reviveBatch)
+ order by p.created_at limit $2 for no key update of p skip locked`, w.slowest()+jobBeyond+deadBeyond, reviveBatch)
 		if err != nil {
 			return err
 		}

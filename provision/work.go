@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// callWait bounds one call of a driver, together with the reading of the row before it.
+	// callWait bounds one call of a driver that is not driver.Slow, together with the reading of the row
+	// before it.
 	callWait = 30 * time.Second
-	// lease is how long nobody else works on a row that was taken: beyond callWait.
-	lease = 45 * time.Second
+	// leaseBeyond is how much longer than the call nobody else works on a row that was taken.
+	leaseBeyond = 15 * time.Second
 	// orderWait is how long a row waits for an earlier one of its machine.
 	orderWait = 2 * time.Second
 	// lookTries are the errors in a row after which a task that was begun is begun anew.
@@ -96,17 +97,37 @@ type turn struct {
 func (w *Works) Step(ctx context.Context, service uuid.UUID, kind driver.Kind) (next time.Duration, err error) {
 	// The time runs from before the row is read: a process that was stopped between that and the call has
 	// none left, and the machine may have another customer by then.
-	call, cancel := context.WithTimeout(ctx, callWait)
-	defer cancel()
-	t, err := w.take(call, service, kind)
+	begun := time.Now() //nolint:forbidigo // of this process
+	reading, read := context.WithTimeout(ctx, callWait)
+	defer read()
+	t, err := w.take(reading, service, kind)
 	if err != nil || t.driver == nil {
 		return t.wait, err
 	}
+	call, cancel := context.WithDeadline(ctx, begun.Add(limit(t.driver)))
+	defer cancel()
 	p, err := w.call(call, t)
 	if ctx.Err() != nil {
 		return 0, ctx.Err() // this process stops: that says nothing about the task
 	}
 	return w.record(ctx, t, p, err)
+}
+
+// limit bounds one call of a driver.
+func limit(d driver.Driver) time.Duration {
+	if slow, ok := d.(driver.Slow); ok {
+		return max(slow.CallLimit(), callWait)
+	}
+	return callWait
+}
+
+// slowest is the longest limit of the drivers.
+func (w *Works) slowest() time.Duration {
+	longest := callWait
+	for _, d := range w.drivers {
+		longest = max(longest, limit(d))
+	}
+	return longest
 }
 
 func (w *Works) call(ctx context.Context, t turn) (driver.Progress, error) {
@@ -230,7 +251,7 @@ func (w *Works) decide(ctx context.Context, tx pgx.Tx, t *turn, r row) error {
 	t.driver = d
 	_, err := tx.Exec(ctx, `update provisionings set driver = $3, state = 'running', attempt = $4, begun = $5,
  started_at = coalesce(started_at, clock_timestamp()), due_at = clock_timestamp() + $6::interval where service_id = $1 and kind = $2`,
-		t.service, t.kind, name, t.task.Attempt, t.begun, lease)
+		t.service, t.kind, name, t.task.Attempt, t.begun, limit(d)+leaseBeyond)
 	return err
 }
 

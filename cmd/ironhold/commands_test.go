@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ironhold/migrations/pgtest"
+	"ironhold/notify/sign"
 )
 
 func TestUsage(t *testing.T) {
@@ -280,6 +281,10 @@ func TestNonsensicalSettings(t *testing.T) {
 		"DATABASE_URL":         {"127.0.0.1:5432/x", "postgres://%zz"},
 		"MIGRATE_DATABASE_URL": {"://"},
 		"OUTBOUND_ALLOW":       {"inside", "10.0.0.0/33"},
+		"PROVISION_DRIVER":     {"ansible"},
+		"PROVISION_SECRET":     {"secret", "whsec_c2hvcnQ="},
+		"PROVISION_ALLOW":      {"inside"},
+		"REDFISH_BOOT":         {"Hdd"},
 		"SMTP_ADDR":            {"mail.example", "mail.example:smtp", ":25"},
 		"SMTP_SECURITY":        {"ssl"},
 		"MAIL_FROM":            {"nobody", "<>"},
@@ -292,6 +297,16 @@ func TestNonsensicalSettings(t *testing.T) {
 	}
 	p.extra = []string{"SMTP_ADDR=mail.example:587"}
 	p.fails(1, []string{"serve"}, "MAIL_FROM:")
+	for missing, extra := range map[string][]string{
+		"PROVISION_URL: is required":    {"PROVISION_DRIVER=webhook"},
+		"PROVISION_SECRET: is required": {"PROVISION_URL=https://provisioner.example/"},
+		"PROVISION_URL: the URL cannot": {"PROVISION_URL=http://provisioner.example/", "PROVISION_SECRET=" + sign.NewSecret().Text()},
+		"REDFISH_USER: is required":     {"PROVISION_DRIVER=redfish"},
+		"REDFISH_PASSWORD: is required": {"REDFISH_USER=ironhold"},
+	} {
+		p.extra = extra
+		p.fails(1, []string{"serve"}, missing)
+	}
 	known := map[string]bool{}
 	for _, s := range settingsTable() {
 		known[s.name] = true

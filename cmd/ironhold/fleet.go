@@ -119,3 +119,40 @@ func (c *call) printMachine(m fleet.Machine) error {
 	}{m.AssetTag, m.SiteCode, string(m.Status), m.StatusReason, m.StatusAt.UTC(), m.WipedAt},
 		fmt.Sprintf("%s is %s", m.AssetTag, m.Status))
 }
+
+// noBMC is the address that forgets a BMC.
+const noBMC = "none"
+
+func machineBMC(ctx context.Context, c *call) error {
+	fingerprint := c.flags.String("fingerprint", "", "`SHA-256` of the BMC's certificate, 64 hexadecimal digits; without it drivers refuse to connect")
+	c.jsonFlag()
+	args, err := c.parse("TAG", "ADDRESS")
+	if err != nil {
+		return err
+	}
+	address := strings.TrimSpace(args[1])
+	switch address {
+	case "":
+		return usagef("ADDRESS is missing; none forgets it")
+	case noBMC:
+		address = ""
+	}
+	return c.withDatabase(ctx, func(_ settings, db *pgxpool.Pool) error {
+		b, err := fleet.New(db).SetBMC(ctx, c.by(), args[0], address, *fingerprint)
+		if err != nil {
+			return err
+		}
+		text := args[0] + " has no BMC"
+		if b.Address != "" {
+			text = fmt.Sprintf("the BMC of %s is %s", args[0], b.Address)
+			if b.Fingerprint == "" {
+				text += ", without a fingerprint: drivers refuse to connect"
+			}
+		}
+		return c.print(struct {
+			AssetTag    string `json:"asset_tag"`
+			Address     string `json:"address"`
+			Fingerprint string `json:"fingerprint"`
+		}{args[0], b.Address, b.Fingerprint}, text)
+	})
+}

@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"provision":           {"provision/driver", "holds", "fleet", "accounts", "migrations/pg"},
 	"provision/driver":    {},
 	"provision/simulated": {"provision/driver"},
-	"provision/redfish":   {"provision/driver", "notify/outbound"},
+	"provision/redfish":   {"provision/driver", "notify/outbound", "fleet"},
 	"provision/webhook":   {"provision/driver", "notify/outbound", "notify/sign"},
 	"notify":              {"notify/*", "holds", "fleet", "accounts", "migrations/pg", "views/i18n"},
 	"notify/outbound":     {},

@@ -11,7 +11,6 @@ import (
 	"ironhold/holds"
 	"ironhold/migrations"
 	"ironhold/provision"
-	"ironhold/provision/driver"
 	"ironhold/provision/simulated"
 )
 
@@ -22,19 +21,16 @@ const (
 	simulatedPoll = time.Second
 )
 
-func provisionDriver(name string) error {
-	switch name {
-	case provision.Manual, simulatedDriver:
-		return nil
-	}
-	return fmt.Errorf("%q is not manual or simulated", name)
-}
-
 // works are the steps of provisioning for this process's jobs.
 func (p *process) works(db *pgxpool.Pool, book *holds.Book) (*provision.Works, error) {
 	o := provision.Options{Driver: p.settings.ProvisionDriver, OnChange: p.live.Touch, Logger: p.log}
+	set, err := p.settings.Provisioner.drivers(p.settings.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	o.Drivers = set
 	if p.settings.ProvisionDriver == simulatedDriver {
-		o.Drivers, o.Poll = []driver.Driver{simulated.New(simulatedStep)}, simulatedPoll
+		o.Drivers, o.Poll = append(set, simulated.New(simulatedStep)), simulatedPoll
 	}
 	return provision.NewWorks(db, book, o)
 }

@@ -18,6 +18,7 @@ import (
 	"ironhold/notify/outbound"
 	"ironhold/notify/smtp"
 	"ironhold/provision"
+	"ironhold/provision/redfish"
 	"ironhold/rollout"
 	"ironhold/web"
 )
@@ -53,6 +54,7 @@ type settings struct {
 	PasswordList              string
 	ProvisionDriver           string
 	ProvisionAlarm            time.Duration
+	Provisioner               provisioner
 	LogLevel                  slog.Level
 }
 
@@ -152,10 +154,22 @@ func settingsTable() []setting {
 			func(s *settings, v string) error { s.Company.Name = v; return nil }},
 		{"PASSWORD_LIST", "", "file of passwords that were stolen elsewhere, which nobody may choose: SHA-1 in hexadecimal, one a line, sorted, anything after a colon; empty: the short list in the program alone",
 			func(s *settings, v string) error { s.PasswordList = v; return accounts.CheckBreached(v) }},
-		{"PROVISION_DRIVER", provision.Manual, "who installs and wipes: manual (people, on the operators' board) or simulated (nobody, in a trial)",
+		{"PROVISION_DRIVER", provision.Manual, "who installs and wipes: manual (people, on the operators' board), simulated (nobody, in a trial), webhook (the provisioner of PROVISION_URL) or redfish (the machines' BMCs)",
 			func(s *settings, v string) error { s.ProvisionDriver = v; return provisionDriver(v) }},
 		{"PROVISION_ALARM", "1h", "after how long an installation or a wipe that is not finished is an alarm on the operators' board",
 			func(s *settings, v string) error { return duration(&s.ProvisionAlarm, v, time.Minute, 30*24*time.Hour) }},
+		{"PROVISION_URL", "", "the provisioner that installs and wipes, as https://provisioner.example/ironhold",
+			func(s *settings, v string) error { s.Provisioner.URL = v; return nil }}, // checked with the networks
+		{"PROVISION_SECRET", "", "what signs messages to the provisioner, whsec_ and base64; while it is changed, the new and the old one with a comma between them",
+			func(s *settings, v string) error { return provisionSecrets(&s.Provisioner.Secrets, v) }},
+		{"PROVISION_ALLOW", "", "networks that the provisioner and BMCs may be in although they are not public, such as 10.9.0.0/16; http goes there alone; empty: none",
+			func(s *settings, v string) error { return prefixes(&s.Provisioner.Allow, v) }},
+		{"REDFISH_USER", "", "user name at the BMCs, with PROVISION_DRIVER=redfish",
+			func(s *settings, v string) error { s.Provisioner.RedfishUser = v; return nil }},
+		{"REDFISH_PASSWORD", "", "password at the BMCs",
+			func(s *settings, v string) error { s.Provisioner.RedfishPassword = v; return nil }},
+		{"REDFISH_BOOT", redfish.Pxe, "how machines start from the network: Pxe or UefiHttp",
+			func(s *settings, v string) error { s.Provisioner.RedfishBoot = v; return redfishBoot(v) }},
 		{"LOG_LEVEL", "info", "debug, info, warn or error",
 			func(s *settings, v string) error { return level(&s.LogLevel, v) }},
 	}
@@ -193,6 +207,9 @@ func (a *app) load() (settings, error) {
 	}
 	if s.Mail.Addr != "" && s.Mail.From.Address == "" {
 		return s, errors.New("MAIL_FROM: is required with SMTP_ADDR")
+	}
+	if err := s.Provisioner.complete(s.ProvisionDriver); err != nil {
+		return s, err
 	}
 	return s, nil
 }

@@ -68,6 +68,12 @@ type Driver interface {
 	Look(ctx context.Context, t Task) (Progress, error)
 }
 
+// Slow is a driver whose calls need more time than usual.
+type Slow interface {
+	// CallLimit bounds one call of Begin or Look.
+	CallLimit() time.Duration
+}
+
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }

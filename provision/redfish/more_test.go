@@ -134,20 +134,6 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%q was taken", c.Boot)
 		}
 	}
-	for text, want := range map[string]string{
-		"10.2.0.17": "10.2.0.17:443", "10.2.0.17:8443": "10.2.0.17:8443", "bmc17.example": "bmc17.example:443", "fd00::7": "[fd00::7]:443",
-		"[fd00::7]:8443": "[fd00::7]:8443", "": "", "a b": "", "bmc:0": "", "bmc:x": "", "https://bmc": "", "bmc/redfish": "", "u@bmc": "", "bmc?x": "",
-	} {
-		if got, err := redfish.Address(text); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v", text, got, err)
-		}
-	}
-	hex := strings.Repeat("ab", 32)
-	for text, ok := range map[string]bool{hex: true, strings.ToUpper(hex): true, strings.TrimSuffix(strings.Repeat("AB:", 32), ":"): true, hex + "00": false, "": false, "xyz": false} {
-		if _, err := redfish.Fingerprint(text); (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
 }
 
 // provisioner is a driver that answers as told.

@@ -11,42 +11,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
+	"ironhold/fleet"
 	"ironhold/notify/outbound"
 	"ironhold/provision/driver"
 )
-
-// httpsPort is that of a BMC whose address names none.
-const httpsPort = "443"
-
-// Address reads the address of a BMC: a host name or IP address, with a port if it is not 443.
-func Address(text string) (hostPort string, err error) {
-	host, port, err := net.SplitHostPort(text)
-	if err != nil {
-		host, port = strings.Trim(text, "[]"), httpsPort
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	_, notIP := netip.ParseAddr(host)
-	if err != nil || n == 0 || host == "" || notIP != nil && strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" {
-		return "", fmt.Errorf("%q is not the address of a BMC, such as 10.2.0.17 or bmc17.example:8443", text)
-	}
-	return net.JoinHostPort(host, port), nil
-}
-
-// Fingerprint reads the SHA-256 of a certificate: 64 hexadecimal digits, with or without colons.
-func Fingerprint(text string) ([sha256.Size]byte, error) {
-	var sum [sha256.Size]byte
-	b, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(text), ":", ""))
-	if err != nil || len(b) != len(sum) {
-		return sum, fmt.Errorf("%q is not the SHA-256 fingerprint of a certificate: 64 hexadecimal digits", text)
-	}
-	copy(sum[:], b)
-	return sum, nil
-}
 
 // StrangerError says that a BMC showed another certificate than the inventory has.
 type StrangerError struct{ Address, Got string }
@@ -59,7 +30,7 @@ func (e *StrangerError) Error() string {
 // way to anywhere else.
 type dialer struct {
 	address string
-	pinned  [sha256.Size]byte
+	pinned  string // SHA-256 in hexadecimal
 	allow   []netip.Prefix
 	timeout time.Duration
 }
@@ -68,18 +39,18 @@ func (d *Driver) dialer(m driver.Machine) (*dialer, error) {
 	if m.BMC.Address == "" {
 		return nil, driver.Permanent(fmt.Errorf("the inventory has no BMC address of %s", m.Tag))
 	}
-	address, err := Address(m.BMC.Address)
+	b, err := fleet.ParseBMC(m.BMC.Address, m.BMC.Fingerprint)
 	if err != nil {
-		return nil, driver.Permanent(err)
+		return nil, driver.Permanent(fmt.Errorf("BMC of %s: %w", m.Tag, err))
 	}
-	if m.BMC.Fingerprint == "" {
+	if b.Fingerprint == "" {
 		return nil, driver.Permanent(fmt.Errorf("the inventory has no certificate fingerprint of the BMC of %s; nothing was sent", m.Tag))
 	}
-	pinned, err := Fingerprint(m.BMC.Fingerprint)
+	host, port, err := fleet.SplitBMC(b.Address)
 	if err != nil {
 		return nil, driver.Permanent(err)
 	}
-	return &dialer{address, pinned, d.cfg.Allow, d.cfg.Timeout}, nil
+	return &dialer{net.JoinHostPort(host, port), b.Fingerprint, d.cfg.Allow, d.cfg.Timeout}, nil
 }
 
 func (d *dialer) dialTLS(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -103,9 +74,9 @@ func (d *dialer) dialTLS(ctx context.Context, network, _ string) (net.Conn, erro
 		// BMCs sign their certificates themselves: the inventory says which is the right one.
 		InsecureSkipVerify: true, //nolint:gosec // verified against the pinned fingerprint
 		VerifyConnection: func(c tls.ConnectionState) error {
-			got := sha256.Sum256(leaf(c.PeerCertificates))
-			if got != d.pinned {
-				return &StrangerError{d.address, hex.EncodeToString(got[:])}
+			sum := sha256.Sum256(leaf(c.PeerCertificates))
+			if got := hex.EncodeToString(sum[:]); got != d.pinned {
+				return &StrangerError{d.address, got}
 			}
 			return nil
 		},

@@ -70,6 +70,14 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 // Name of the driver.
 func (d *Driver) Name() string { return "redfish" }
 
+// CallLimit is the time of a call and of the provisioner's inside it.
+func (d *Driver) CallLimit() time.Duration {
+	if slow, ok := d.cfg.Provisioner.(driver.Slow); ok {
+		return d.cfg.Limit + slow.CallLimit()
+	}
+	return d.cfg.Limit
+}
+
 // Begin starts the machine from the network. What the provisioner says to be over is not started again.
 func (d *Driver) Begin(ctx context.Context, t driver.Task) (p driver.Progress, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Limit)

@@ -142,7 +142,7 @@ func TestTheWrongMachineIsLeftAlone(t *testing.T) {
 		"no serial here":   {func(_ *bmc, t *driver.Task) { t.Machine.Serial = " " }, "no serial number of GOT-1001", true},
 		"two of them":      {func(b *bmc, _ *driver.Task) { b.members(hpe, hpe) }, "two systems", true},
 		"no address":       {func(_ *bmc, t *driver.Task) { t.Machine.BMC.Address = "" }, "no BMC address of GOT-1001", false},
-		"odd address":      {func(_ *bmc, t *driver.Task) { t.Machine.BMC.Address = "bmc@evil" }, "not the address of a BMC", false},
+		"odd address":      {func(_ *bmc, t *driver.Task) { t.Machine.BMC.Address = "bmc@evil" }, "must be the host name or IP address of a BMC", false},
 		"no fingerprint":   {func(_ *bmc, t *driver.Task) { t.Machine.BMC.Fingerprint = "" }, "no certificate fingerprint", false},
 		"odd fingerprint":  {func(_ *bmc, t *driver.Task) { t.Machine.BMC.Fingerprint = "abc" }, "64 hexadecimal digits", false},
 		"a stranger's":     {func(_ *bmc, t *driver.Task) { t.Machine.BMC.Fingerprint = strings.Repeat("ab", 32) }, "not the one in the inventory; nothing was sent", false},

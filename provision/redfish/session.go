@@ -20,7 +20,7 @@ const tokenHeader = "X-Auth-Token"
 
 // Bounds of what a BMC may make us do.
 const (
-	maxRequests  = 300
+	maxRequests  = 60      // until the machine is found; later ones are bounded by time
 	maxBody      = 4 << 20 // bytes of one answer
 	logoutWithin = 10 * time.Second
 )
@@ -139,7 +139,7 @@ func (s *session) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // send does one exchange and reads the whole answer.
 func (s *session) send(r *http.Request, body []byte) (*http.Response, error) {
-	if s.requests++; s.requests > maxRequests {
+	if s.requests++; s.requests > maxRequests && s.system == nil {
 		return nil, fmt.Errorf("the BMC needs more than %d requests", maxRequests)
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.Timeout)
