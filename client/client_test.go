@@ -94,7 +94,7 @@ func TestNoAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	api.Attempt, api.Patience = 50*time.Millisecond, 400*time.Millisecond
-	if _, err = api.Confirm(t.Context(), "x"); err == nil {
+	if _, err = api.Confirm(t.Context(), "x", Setup{}); err == nil {
 		t.Fatal("an answer from nobody")
 	}
 	if _, ok := errors.AsType[*NoAnswer](err); !ok {

@@ -67,8 +67,27 @@ type Service struct {
 	PriceMonth Money      `json:"price_month"`
 	StartedAt  time.Time  `json:"started_at"`
 	EndedAt    *time.Time `json:"ended_at"`
+	EndReason  string     `json:"end_reason"`
+	EndAt      *time.Time `json:"end_at"`
+	OS         string     `json:"os"`
+
+	Provisioning *Provisioning `json:"provisioning"`
 
 	Raw json.RawMessage `json:"-"`
+}
+
+// Provisioning is what is done to the machine of a service.
+type Provisioning struct {
+	Kind    string `json:"kind"`
+	State   string `json:"state"`
+	Step    string `json:"step"`
+	Percent *int   `json:"percent"`
+}
+
+// Setup is what is installed on a machine; what is zero is left out.
+type Setup struct {
+	OS      string   `json:"os,omitempty"`
+	SSHKeys []string `json:"ssh_keys,omitempty"`
 }
 
 // UnmarshalJSON keeps the document, too.
@@ -106,8 +125,8 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) (h Hold, err err
 }
 
 // Confirm makes the hold a service.
-func (c *Client) Confirm(ctx context.Context, id string) (s Service, err error) {
-	return s, c.call(ctx, request{method: http.MethodPost, path: "holds/" + segment(id) + "/convert"}, &s)
+func (c *Client) Confirm(ctx context.Context, id string, setup Setup) (s Service, err error) {
+	return s, c.call(ctx, request{method: http.MethodPost, path: "holds/" + segment(id) + "/convert", body: setup}, &s)
 }
 
 // GetService reads a service.
@@ -115,9 +134,21 @@ func (c *Client) GetService(ctx context.Context, id string) (s Service, err erro
 	return s, c.call(ctx, request{method: http.MethodGet, path: "services/" + segment(id)}, &s)
 }
 
-// End ends a service.
-func (c *Client) End(ctx context.Context, id, reason string) (s Service, err error) {
-	return s, c.call(ctx, request{method: http.MethodPost, path: "services/" + segment(id) + "/end", body: because(reason)}, &s)
+// End ends a service, at once or at a time in RFC 3339.
+func (c *Client) End(ctx context.Context, id, reason, at string) (s Service, err error) {
+	body := map[string]string{}
+	if reason != "" {
+		body["reason"] = reason
+	}
+	if at != "" {
+		body["at"] = at
+	}
+	return s, c.call(ctx, request{method: http.MethodPost, path: "services/" + segment(id) + "/end", body: body}, &s)
+}
+
+// Keep withdraws a planned end.
+func (c *Client) Keep(ctx context.Context, id string) (s Service, err error) {
+	return s, c.call(ctx, request{method: http.MethodPost, path: "services/" + segment(id) + "/keep"}, &s)
 }
 
 // Holds lists at most so many, newest first; state "" for all.

@@ -59,7 +59,7 @@ var Outcomes = []string{
 	"someone-was-faster", "none-left", "all-held", "try-again-shortly", "busy", "checking", "organisation-suspended",
 	"limit-reached", "already-yours", "cool-down", "not-rolled-out", "hold-expired", "hold-cancelled", "hold-converted",
 	"machine-withdrawn", "extension-used", "ceiling-reached", "key-reused", "invalid", "unauthenticated", "forbidden",
-	"not-found", "too-many-requests", "not-withdrawn", "no-substitute", "internal",
+	"not-found", "too-many-requests", "not-withdrawn", "no-substitute", "internal", "service-ended",
 }
 
 // ExitCode of an outcome by its problem's name; 1 for one that is not known here.

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Orders a server and waits until there is one: order.sh [constraints of "ironhold hold"]
+# Orders a server, and waits until there is one and it is set up: order.sh [constraints of "ironhold hold"]
 #
-# Environment: IRONHOLD_URL and IRONHOLD_TOKEN; WAIT, seconds at most (600); PAUSE between two tries
-# (10); KEY, to go on with an order that was begun before. The last line is the id of the service.
+# Environment: IRONHOLD_URL and IRONHOLD_TOKEN; OS, code of the operating system; SSH_KEY, file of a public
+# key; WAIT, seconds at most for the order (600); PAUSE between two tries (10); KEY, to go on with an order
+# that was begun before; READY=no, not to wait until it is set up. The last line is the id of the service.
 set -u
 ironhold=${IRONHOLD:-ironhold}
 key=${KEY:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
@@ -25,6 +26,12 @@ while :; do
 done
 
 id=$(printf '%s' "$hold" | sed 's/^{"id":"\([^"]*\)".*/\1/')
-service=$("$ironhold" hold confirm "$id" --json) || exit $?
-printf '%s' "$service" | sed 's/^{"id":"\([^"]*\)".*/\1/'
-echo
+set -- "$id" --json
+[ -z "${OS:-}" ] || set -- "$@" --os "$OS"
+[ -z "${SSH_KEY:-}" ] || set -- "$@" --ssh-key "$SSH_KEY"
+service=$("$ironhold" hold confirm "$@") || exit $?
+service=$(printf '%s' "$service" | sed 's/^{"id":"\([^"]*\)".*/\1/')
+if [ "${READY:-yes}" = yes ]; then
+	"$ironhold" services watch "$service" >&2 || exit $?
+fi
+echo "$service"

@@ -68,6 +68,7 @@ var looks = map[string]look{
 	"no-substitute":          {"warn", "twins"},
 	"extension-used":         {"expired", "clock"},
 	"ceiling-reached":        {"cool", "clock"},
+	"service-ended":          {"expired", "clock"},
 	"key-missing":            {"calm", "key"},
 	"key-reused":             {"calm", "twins"},
 	"waiting-list-full":      {"limit", "hourglass"},
@@ -142,7 +143,7 @@ func chargedKey(name string) string {
 	switch name {
 	case "hold-converted":
 		return "refusal.charged_before"
-	case "limit-reached", "already-yours", "extension-used", "ceiling-reached", "not-withdrawn", "no-substitute", "key-reused", "waiting-list-full":
+	case "limit-reached", "already-yours", "extension-used", "ceiling-reached", "not-withdrawn", "no-substitute", "key-reused", "waiting-list-full", "service-ended":
 		return "refusal.unchanged"
 	case "checking":
 		return "refusal.charged_once"

@@ -39,6 +39,8 @@ var access = map[string]may{
 	"GET /api/v1/services":               {"-", "y", "y", "y", "y", "y"},
 	"GET /api/v1/services/{id}":          {"-", "y", "n", "y", "y", "y"},
 	"POST /api/v1/services/{id}/end":     {"-", "y", "n", "y", "y", "y"},
+	"POST /api/v1/services/{id}/keep":    {"-", "y", "n", "y", "y", "y"},
+	"GET /api/v1/operating-systems":      {"-", "y", "y", "y", "y", "y"},
 	"GET /api/v1/machines":               {"-", "f", "f", "f", "y", "y"},
 	"GET /api/v1/machines/{tag}":         {"-", "f", "f", "f", "y", "y"},
 	"POST /api/v1/machines/{tag}/status": {"-", "f", "f", "f", "f", "y"},

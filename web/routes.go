@@ -71,7 +71,7 @@ func build(c Config) (*server, error) {
 
 func (s *server) apiRoutes() []route {
 	a := api.New(api.Config{
-		Accounts: s.Accounts, Rollout: s.Rollout, Allocator: s.Allocator, Holds: s.Holds, Fleet: s.Fleet,
+		Accounts: s.Accounts, Rollout: s.Rollout, Allocator: s.Allocator, Holds: s.Holds, Fleet: s.Fleet, Provision: s.Provision,
 		Invariants: s.Invariants, DB: s.DB,
 	})
 	var list []route

@@ -21,13 +21,15 @@ func clientCommands() []*command {
 			short: "Order: hold a machine that meets the constraints. None given takes any machine.", run: holdOrder, more: clientHelp},
 		{name: "hold show", args: "ID [--json]", short: "Show a hold.", run: holdShow, more: clientHelp},
 		{name: "hold watch", args: "ID", short: "Show the time left until the hold ends; 0 when it was confirmed.", run: holdWatch, more: clientHelp},
-		{name: "hold confirm", args: "ID [--json]", short: "Rent the machine: the hold becomes a service.", run: holdConfirm, more: clientHelp},
+		{name: "hold confirm", args: "ID [--os CODE] [--ssh-key FILE] [--json]", short: "Rent the machine: the hold becomes a service.", run: holdConfirm, more: clientHelp},
 		{name: "hold cancel", args: "ID [--reason R] [--json]", short: "Give the machine back.", run: holdCancel, more: clientHelp},
 		{name: "hold extend", args: "ID [--key K] [--json]", short: "Put the deadline off, once.", run: holdExtend, more: clientHelp},
 		{name: "holds", args: "[--state S] [--limit 50] [--json]", short: "List holds, newest first.", run: holdsList, more: clientHelp},
 		{name: "services", args: "[--limit 50] [--json]", short: "List services, newest first.", run: servicesList, more: clientHelp},
 		{name: "services show", args: "ID [--json]", short: "Show a service.", run: servicesShow, more: clientHelp},
-		{name: "services end", args: "ID [--reason R] [--json]", short: "End a service.", run: servicesEnd, more: clientHelp},
+		{name: "services watch", args: "ID", short: "Show how the machine is set up; 0 when it is ready.", run: servicesWatch, more: clientHelp},
+		{name: "services end", args: "ID [--at TIME] [--reason R] [--json]", short: "End a service, at once or at a time.", run: servicesEnd, more: clientHelp},
+		{name: "services keep", args: "ID [--json]", short: "Withdraw a planned end.", run: servicesKeep, more: clientHelp},
 	}
 }
 
@@ -99,10 +101,6 @@ func holdShow(ctx context.Context, c *call) error {
 	return one(c, func(a *client.Client, id string) (client.Hold, error) { return a.GetHold(ctx, id) }, printHold)
 }
 
-func holdConfirm(ctx context.Context, c *call) error {
-	return one(c, func(a *client.Client, id string) (client.Service, error) { return a.Confirm(ctx, id) }, printService)
-}
-
 func holdCancel(ctx context.Context, c *call) error {
 	reason := c.flags.String("reason", "", "`text` that is kept in the history")
 	return one(c, func(a *client.Client, id string) (client.Hold, error) { return a.Cancel(ctx, id, *reason) }, printHold)
@@ -115,11 +113,6 @@ func holdExtend(ctx context.Context, c *call) error {
 
 func servicesShow(ctx context.Context, c *call) error {
 	return one(c, func(a *client.Client, id string) (client.Service, error) { return a.GetService(ctx, id) }, printService)
-}
-
-func servicesEnd(ctx context.Context, c *call) error {
-	reason := c.flags.String("reason", "", "`text` that is kept in the history")
-	return one(c, func(a *client.Client, id string) (client.Service, error) { return a.End(ctx, id, *reason) }, printService)
 }
 
 // key gives the key, or makes one and prints it before it is used: with it, whoever lost the answer
@@ -207,6 +200,15 @@ func printService(c *call, s client.Service) error {
 	lines := [][2]string{
 		{"service", s.ID}, {"state", s.State}, {"machine", described(s.Machine)}, {"price", price(s.PriceMonth) + " per month"},
 		{"since", s.StartedAt.Format(time.RFC3339)},
+	}
+	if s.OS != "" {
+		lines = append(lines, [2]string{"system", s.OS})
+	}
+	if p := s.Provisioning; p != nil {
+		lines = append(lines, [2]string{p.Kind, progress(p)})
+	}
+	if s.EndAt != nil {
+		lines = append(lines, [2]string{"ends", s.EndAt.Format(time.RFC3339)})
 	}
 	if s.EndedAt != nil {
 		lines = append(lines, [2]string{"ended", s.EndedAt.Format(time.RFC3339)})

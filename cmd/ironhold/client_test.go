@@ -206,7 +206,7 @@ func TestOrderScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", script, "--machine", taken["machine"].(map[string]any)["asset_tag"].(string))
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "IRONHOLD=" + program, "PAUSE=1"}, s.acme.extra...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "IRONHOLD=" + program, "PAUSE=1", "READY=no"}, s.acme.extra...)
 	var out bytes.Buffer
 	errs := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = &out, errs

@@ -211,7 +211,7 @@ func Outcomes() []string {
 	return []string{
 		"someone-was-faster", "none-left", "all-held", "try-again-shortly", "busy", "checking", "organisation-suspended", "limit-reached",
 		"already-yours", "cool-down", "not-rolled-out", "hold-expired", "hold-cancelled", "hold-converted", "machine-withdrawn",
-		"not-withdrawn", "no-substitute", "extension-used", "ceiling-reached", "key-missing", "key-reused",
+		"not-withdrawn", "no-substitute", "extension-used", "ceiling-reached", "service-ended", "key-missing", "key-reused",
 		"waiting-list-full",
 	}
 }

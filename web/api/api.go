@@ -17,6 +17,7 @@ import (
 	"ironhold/fleet"
 	"ironhold/holds"
 	"ironhold/holds/invariants"
+	"ironhold/provision"
 	"ironhold/rollout"
 	"ironhold/web/problem"
 	"ironhold/web/request"
@@ -29,6 +30,7 @@ type Config struct {
 	Allocator  *allocator.Allocator
 	Holds      *holds.Book
 	Fleet      *fleet.Registry
+	Provision  *provision.Store
 	Invariants *invariants.Checker
 	DB         *pgxpool.Pool // for readiness alone
 }
@@ -83,6 +85,8 @@ func (a *API) Routes() []Route {
 		{Method: get, Pattern: Prefix + "/services", Function: accounts.SeeServices, Handle: a.listServices},
 		{Method: get, Pattern: Prefix + "/services/{id}", Function: accounts.SeeServices, Handle: a.getService},
 		{Method: post, Pattern: Prefix + "/services/{id}/end", Function: accounts.EndService, Handle: a.endService},
+		{Method: post, Pattern: Prefix + "/services/{id}/keep", Function: accounts.EndService, Handle: a.keepService},
+		{Method: get, Pattern: Prefix + "/operating-systems", Function: accounts.SeeOffers, Handle: a.operatingSystems},
 
 		{Method: get, Pattern: Prefix + "/machines", Function: accounts.SeeFleet, Handle: a.listMachines},
 		{Method: get, Pattern: Prefix + "/machines/{tag}", Function: accounts.SeeFleet, Handle: a.getMachine},

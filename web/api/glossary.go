@@ -13,7 +13,7 @@ var glossary = map[string]string{
 	"org": "Slug of the organisation; in a request for staff alone", "reason": "Why, in words; kept in the history",
 	"site": "Site code", "vendor": "Vendor", "feature": "Feature", "max_price_minor": "Monthly price at most, in minor units (cents)",
 	"sort": "By what; a minus turns the order round", "limit": "Items of a page, or how many there may be", "cursor": "next_cursor of the page before",
-	"state": "Where the hold or service is in its life", "status": "Where the machine is in its life", "q": "Part of tag, serial, vendor, model or processor",
+	"state": "Where it is in its life", "status": "Where the machine is in its life", "q": "Part of tag, serial, vendor, model or processor",
 	"outcome": "What became of the order", "from": "Not before this time", "to": "Before this time", "setting": "inherit, on or off",
 	"launch": "off, opt-in, on, or a percentage such as 25%",
 	"key":    "Made by the caller, one for each order that is meant: the same key never gives a second hold",
@@ -37,6 +37,11 @@ var glossary = map[string]string{
 	"skipped": "Locked by another order, and passed over", "lost": "Taken by another order first", "changed": "No candidate any more when its turn came",
 	"faster": "Holds that were there before this order could make its own", "took_us": "Microseconds", "by_ms": "Milliseconds by which it was earlier",
 	"effective": "Whether ordering is on", "who_can_change": "Whose decision it is", "violations": "Rows that break the rule", "examples": "Some of them",
+
+	"os": "Code of the operating system; see /operating-systems", "ssh_keys": "Public SSH keys", "at": "When; left out: at once",
+	"end_at": "The planned end; null when none is planned", "provisioning": "What is done to the machine: the installation, and after the end the wipe",
+	"step": "What is done at the moment, a stable code; empty when nothing is known", "percent": "0 to 100; null when it is not known",
+	"attempts": "How often it was begun", "finished_at": "null while it is not over", "code": "A stable name",
 
 	// Problems.
 	"problem.type": "Address of the page that explains it", "problem.title": "The type in words", "problem.detail": "This case in words",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"ironhold/fleet"
 	"ironhold/holds"
@@ -27,7 +28,8 @@ func (a *API) serviceDocument(ctx context.Context, v *holds.Service) (service, e
 	if err != nil {
 		return service{}, err
 	}
-	return serviceOf(v, m, staff(ctx)), nil
+	doc := serviceOf(v, m, staff(ctx))
+	return doc, a.provisionings(ctx, &doc)
 }
 
 // machine reads the machine of a hold or service; one that was deleted since is shown by its tag.
@@ -141,10 +143,20 @@ func (a *API) convert(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := readExactly(r, true); err != nil {
+	var os string
+	var keys []string
+	if err := readExactly(r, true, setupFields(&os, &keys)...); err != nil {
 		return err
 	}
-	v, created, err := a.Holds.Convert(r.Context(), request.By(r.Context()), s, id)
+	h, err := a.Holds.Get(r.Context(), s, id)
+	if err != nil {
+		return err
+	}
+	setup, err := a.setup(r.Context(), h.OrgID, os, keys)
+	if err != nil {
+		return err
+	}
+	v, created, err := a.Holds.ConvertWith(r.Context(), request.By(r.Context()), s, id, setup)
 	if err != nil {
 		return err
 	}
@@ -208,6 +220,13 @@ func (a *API) listServices(w http.ResponseWriter, r *http.Request) error {
 	for i := range rows {
 		out.Items[i] = serviceOf(&rows[i], machines[rows[i].AssetTag], staff(ctx))
 	}
+	docs := make([]*service, len(rows))
+	for i := range out.Items {
+		docs[i] = &out.Items[i]
+	}
+	if err := a.provisionings(ctx, docs...); err != nil {
+		return err
+	}
 	return write(w, http.StatusOK, out)
 }
 
@@ -244,10 +263,33 @@ func (a *API) endService(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var reason string
-	if err := readExactly(r, true, proseField("reason", &reason)); err != nil {
+	var at *time.Time
+	if err := readExactly(r, true, proseField("reason", &reason), momentField("at", &at)); err != nil {
 		return err
 	}
-	v, err := a.Holds.EndService(r.Context(), request.By(r.Context()), s, id, reason)
+	ctx, by := r.Context(), request.By(r.Context())
+	var v holds.Service
+	if at != nil {
+		v, err = a.Holds.PlanEnd(ctx, by, s, id, *at, reason)
+	} else {
+		v, err = a.Holds.EndService(ctx, by, s, id, reason)
+	}
+	if err != nil {
+		return err
+	}
+	return a.writeService(w, r, &v)
+}
+
+// keepService withdraws a planned end.
+func (a *API) keepService(w http.ResponseWriter, r *http.Request) error {
+	id, s, err := target(r)
+	if err != nil {
+		return err
+	}
+	if err := readExactly(r, true); err != nil {
+		return err
+	}
+	v, err := a.Holds.KeepService(r.Context(), request.By(r.Context()), s, id)
 	if err != nil {
 		return err
 	}

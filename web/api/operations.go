@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"ironhold/allocator"
 	"ironhold/web/problem"
@@ -111,8 +112,10 @@ func operations() map[string]operation {
 		"POST " + Prefix + "/holds/{id}/cancel": {Tag: "Holds", Summary: "Give the machine back", Body: reasonBody(),
 			Text:    "Cancelling again answers with the hold, unchanged.",
 			Answers: map[int]any{200: hold{}}, Problems: stepProblems},
-		"POST " + Prefix + "/holds/{id}/convert": {Tag: "Holds", Summary: "Confirm: the hold becomes a service", Body: []field{},
-			Text:    "201 the first time; confirming again answers 200 with the same service.",
+		"POST " + Prefix + "/holds/{id}/convert": {Tag: "Holds", Summary: "Confirm: the hold becomes a service",
+			Body: setupFields(new(string), new([]string)),
+			Text: "201 the first time; confirming again answers 200 with the same service, as it was chosen then. A key is a line as in " +
+				"authorized_keys, or the id of a key that the organisation keeps; without os the first operating system is installed.",
 			Answers: map[int]any{201: service{}, 200: service{}}, Problems: append([]problem.Name{problem.MachineWithdrawn, problem.LimitReached}, stepProblems...)},
 		"POST " + Prefix + "/holds/{id}/substitute": {Tag: "Holds", Summary: "An equal machine for one that was withdrawn", Body: []field{},
 			Answers:  map[int]any{201: hold{}},
@@ -121,8 +124,14 @@ func operations() map[string]operation {
 		"GET " + Prefix + "/services": {Tag: "Services", Summary: "Services, newest first", Query: paged(), Answers: map[int]any{200: list[service]{}}},
 		"GET " + Prefix + "/services/{id}": {Tag: "Services", Summary: "One service", Tagged: true,
 			Answers: map[int]any{200: service{}}},
-		"POST " + Prefix + "/services/{id}/end": {Tag: "Services", Summary: "End a service", Body: reasonBody(),
-			Answers: map[int]any{200: service{}}, Problems: []problem.Name{problem.Checking}},
+		"POST " + Prefix + "/services/{id}/end": {Tag: "Services", Summary: "End a service, at once or at a time", Body: append(reasonBody(), momentField("at", new(*time.Time))),
+			Text:    "With at, the end is planned for that time, in the place of one planned before. Ending again answers with the service, unchanged.",
+			Answers: map[int]any{200: service{}}, Problems: []problem.Name{problem.Checking, problem.ServiceEnded}},
+		"POST " + Prefix + "/services/{id}/keep": {Tag: "Services", Summary: "Withdraw a planned end", Body: []field{},
+			Text:    "Without a planned end nothing changes.",
+			Answers: map[int]any{200: service{}}, Problems: []problem.Name{problem.Checking, problem.ServiceEnded}},
+		"GET " + Prefix + "/operating-systems": {Tag: "Services", Summary: "What can be installed; the first is what whoever does not choose gets",
+			Answers: map[int]any{200: systemList{}}},
 
 		"GET " + Prefix + "/machines": {Tag: "Fleet", Summary: "The fleet, by asset tag",
 			Query:   paged(wordParam("status", statuses()...), textParam("site"), textParam("q")),

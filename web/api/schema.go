@@ -11,6 +11,8 @@ import (
 	"ironhold/allocator"
 	"ironhold/fleet"
 	"ironhold/holds"
+	"ironhold/provision"
+	"ironhold/provision/driver"
 )
 
 // schema is the part of JSON Schema 2020-12 that the description of the API needs.
@@ -45,6 +47,8 @@ type schemas struct {
 var holdStateType = reflect.TypeFor[holds.State]()
 
 var enums = map[reflect.Type][]string{
+	reflect.TypeFor[driver.Kind]():       {string(driver.Install), string(driver.Wipe)},
+	reflect.TypeFor[provision.State]():   {string(provision.Queued), string(provision.Running), string(provision.Done), string(provision.Failed), string(provision.Dropped)},
 	holdStateType:                        {string(holds.Held), string(holds.Converted), string(holds.Expired), string(holds.Cancelled)},
 	reflect.TypeFor[fleet.Status]():      statuses(),
 	reflect.TypeFor[allocator.Outcome](): outcomes,

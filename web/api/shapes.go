@@ -141,6 +141,11 @@ type service struct {
 	StartedAt  time.Time   `json:"started_at"`
 	EndedAt    *time.Time  `json:"ended_at"`
 	EndReason  string      `json:"end_reason"`
+	EndAt      *time.Time  `json:"end_at"`
+	OS         string      `json:"os"`
+	SSHKeys    []string    `json:"ssh_keys"`
+
+	Provisioning *provisioning `json:"provisioning"`
 
 	CreatedBy string  `json:"created_by,omitzero"` // staff
 	EndedBy   *string `json:"ended_by,omitzero"`   // staff
@@ -152,6 +157,13 @@ func serviceOf(v *holds.Service, m fleet.Machine, forStaff bool) service {
 		Machine: heldMachine{AssetTag: v.AssetTag, spec: specOf(&m.Spec)}, Hold: v.HoldID,
 		PriceMonth: money{v.PriceMonthMinor, v.Currency}, Setup: money{v.SetupMinor, v.Currency}, Terms: v.Terms,
 		StartedAt: v.StartedAt.UTC(), EndedAt: utc(v.EndedAt), EndReason: v.EndReason,
+		OS: v.OS, SSHKeys: v.SSHKeys,
+	}
+	if out.SSHKeys == nil {
+		out.SSHKeys = []string{}
+	}
+	if v.EndedAt == nil {
+		out.EndAt = utc(v.EndAt)
 	}
 	if v.EndedAt != nil {
 		out.State = "ended"

@@ -107,6 +107,12 @@ func ofRefused(r *holds.Refused) *Problem {
 	case holds.Checking:
 		return checking()
 	}
+	switch r.Kind {
+	case holds.OSNotOffered:
+		return Faulty(allocator.Fault{Field: "os", Message: "is not offered any more; see the list of operating systems"})
+	case holds.EndInPast:
+		return Faulty(allocator.Fault{Field: "at", Message: "must be in the future; leave it out to end at once"})
+	}
 	p := New(name, refusedDetail(r))
 	if string(p.Name) != string(r.Kind) {
 		return unexpected(r)
@@ -159,6 +165,8 @@ func refusedDetail(r *holds.Refused) string {
 		return "This hold was extended before; that is possible once."
 	case holds.CeilingReached:
 		return "The time that your organisation may hold this machine within 24 hours is used up."
+	case holds.ServiceEnded:
+		return "This service has ended: its end can be neither planned nor withdrawn."
 	case holds.Faster:
 		return "The machine was taken by another order a moment earlier. Nothing was charged."
 	}

@@ -29,6 +29,7 @@ const (
 	NoSubstitute          Name = "no-substitute"
 	ExtensionUsed         Name = "extension-used"
 	CeilingReached        Name = "ceiling-reached"
+	ServiceEnded          Name = "service-ended"
 	WaitingListFull       Name = "waiting-list-full"
 	KeyMissing            Name = "key-missing"
 	KeyReused             Name = "key-reused"
@@ -133,6 +134,10 @@ var kinds = []Kind{
 	{
 		CeilingReached, http.StatusConflict, "No more time for this machine",
 		"The time that one organisation may hold one machine within 24 hours is used up. Confirm the hold or give it back before its deadline.",
+	},
+	{
+		ServiceEnded, http.StatusConflict, "The service has ended",
+		"An end can be planned or withdrawn only while the service runs. This one has ended.",
 	},
 	{
 		WaitingListFull, http.StatusConflict, "The waiting list is full for you",
