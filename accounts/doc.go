@@ -1,6 +1,6 @@
 // Package accounts knows who may do what: organisations with their caps, people, sessions, tokens,
 // and the table of functions that each role has. It owns the tables organisations, org_limits,
-// users, sessions, sign_in_failures, api_tokens, invitations, password_resets, passkeys, totp_secrets,
+// users, sessions, sign_in_failures, api_tokens, invitations, password_resets, email_changes, passkeys, totp_secrets,
 // recovery_codes and identities; triggers write the
 // history of them into account_events.
 //
@@ -18,6 +18,7 @@
 //
 //	Invite   -> open -> accepted (a person is made) | revoked (also by a newer one) | expired after 7 days
 //	AddReset -> open -> used (a password is set)    | revoked (also by a new password) | expired after 1 hour
+//	AskEmail -> open -> used (the address counts)   | revoked (also by a new wish or password) | expired after 1 day
 //
 // The roles:
 //

@@ -7,9 +7,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Link is a one-use link that was just made, with its secret.
+// Link is a one-use link that was just made, with its secret. As email_changed it is none: it tells the
+// old address of the new one, and has no secret.
 type Link struct {
-	Kind   string // invitation or password_reset
+	Kind   string // invitation, password_reset, email_change or email_changed
 	ID     uuid.UUID
 	OrgID  *uuid.UUID // nil for staff
 	UserID *uuid.UUID // whose password it is; nil for an invitation

@@ -108,7 +108,7 @@ func (d *Directory) ChangePassword(ctx context.Context, by pg.By, userID uuid.UU
 		case tag.RowsAffected() == 0:
 			return &PasswordRefused{Old: true}
 		}
-		if err := errors.Join(revokeResets(ctx, tx, userID), deleteFailures(ctx, tx, accountKey(user.Email))); err != nil {
+		if err := errors.Join(revokeResets(ctx, tx, userID), revokeEmails(ctx, tx, userID), deleteFailures(ctx, tx, accountKey(user.Email))); err != nil {
 			return err
 		}
 		return endOthers(ctx, tx, userID, keep)

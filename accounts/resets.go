@@ -120,6 +120,10 @@ func (d *Directory) UseReset(ctx context.Context, requestID, secret, chosen stri
 		if _, err := tx.Exec(ctx, "update users set password_hash = $2 where id = $1", user.ID, hash); err != nil {
 			return err
 		}
+		// Nor does who knew the old password take the account to another address.
+		if err := revokeEmails(ctx, tx, user.ID); err != nil {
+			return err
+		}
 		// Whoever guessed at the old password does not keep its owner out with the new one.
 		if err := deleteFailures(ctx, tx, accountKey(user.Email)); err != nil {
 			return err

@@ -42,25 +42,29 @@ type occasion struct {
 	AssetTag  *string
 	Deadline  *time.Time
 	ServiceID *uuid.UUID
+	Email     *string // the new address of a person
 }
 
 // letterSQL reads the mail with what it is about by one reading of the clock. What the language and the
 // zone of somebody who is not a user yet are is not known: those of whoever invited them.
 const letterSQL = `
-select s.kind, s.state, s.subject_id, s.secret, coalesce(u.email, s.person), coalesce(u.name, ''), coalesce(u.language, by.language, ''),
-       coalesce(u.time_zone, by.time_zone, 'UTC'), o.name, coalesce(u.disabled_at is not null, false), c.now,
+select s.kind, s.state, s.subject_id, s.secret, coalesce(u.email, s.person), coalesce(u.name, eu.name, ''),
+       coalesce(u.language, eu.language, by.language, ''), coalesce(u.time_zone, eu.time_zone, by.time_zone, 'UTC'), o.name,
+       coalesce(u.disabled_at is not null, eu.disabled_at is not null, false), c.now,
        case s.kind
          when 'hold_ending' then h.state = 'held' and h.expires_at > c.now
          when 'service_ready' then v.ended_at is null
          when 'provisioning_failed' then true
          when 'invitation' then i.accepted_at is null and i.revoked_at is null and i.expires_at > c.now
          when 'password_reset' then r.used_at is null and r.revoked_at is null and r.expires_at > c.now
+         when 'email_change' then e.used_at is null and e.revoked_at is null and e.expires_at > c.now
+         when 'email_changed' then e.used_at is not null
          when 'machine_free' then w.state = 'told' and m.status = 'ready'
               and not exists (select from holds x where x.machine_id = m.id and x.state = 'held' and x.expires_at > c.now)
               and not exists (select from services x where x.machine_id = m.id and x.ended_at is null)
        end,
        s.kind = 'hold_ending' and not (` + endsSoon + `),
-       m.asset_tag, coalesce(h.expires_at, i.expires_at, r.expires_at), v.id
+       m.asset_tag, coalesce(h.expires_at, i.expires_at, r.expires_at, e.expires_at), v.id, e.email
   from (select clock_timestamp() as now offset 0) c
  cross join mails s
   left join users u on u.id = s.user_id
@@ -72,6 +76,8 @@ select s.kind, s.state, s.subject_id, s.secret, coalesce(u.email, s.person), coa
   left join invitations i on s.kind = 'invitation' and i.id = s.subject_id
   left join users by on 'user:' || by.id = i.created_by
   left join password_resets r on s.kind = 'password_reset' and r.id = s.subject_id
+  left join email_changes e on s.kind in ('email_change', 'email_changed') and e.id = s.subject_id
+  left join users eu on eu.id = e.user_id
  where s.id = $2`
 
 // letter reads what a mail is about and writes it, in the person's language and zone.
@@ -80,7 +86,7 @@ func (m *Mailer) letter(ctx context.Context, id uuid.UUID) (p prepared, err erro
 	err = pg.Engine(ctx, m.db, pg.By{Actor: "mail"}, func(tx pgx.Tx) error {
 		var live, early *bool
 		err := tx.QueryRow(ctx, letterSQL, m.before.Seconds(), id).Scan(&o.Kind, &o.State, &o.Subject, &o.Secret, &o.Address, &o.Name, &o.Language,
-			&o.Zone, &o.Org, &o.Gone, &o.Now, &live, &early, &o.AssetTag, &o.Deadline, &o.ServiceID)
+			&o.Zone, &o.Org, &o.Gone, &o.Now, &live, &early, &o.AssetTag, &o.Deadline, &o.ServiceID, &o.Email)
 		o.Live, o.Early = live != nil && *live, early != nil && *early
 		return err
 	})
@@ -116,6 +122,10 @@ func (o occasion) path() string {
 		return "/invitation?token=" + secret
 	case "password_reset":
 		return "/reset?token=" + secret
+	case "email_change":
+		return "/email?token=" + secret
+	case "email_changed":
+		return "/help"
 	}
 	return "/waiting"
 }
@@ -138,7 +148,7 @@ func (o occasion) write(base string) (Mail, error) {
 		lang = "en"
 	}
 	ctx := i18n.With(context.Background(), i18n.Locale{Lang: lang, Zone: zone})
-	args := []any{"tag", text(o.AssetTag), "org", text(o.Org), "name", o.Name, "deadline", ""}
+	args := []any{"tag", text(o.AssetTag), "org", text(o.Org), "name", o.Name, "email", text(o.Email), "deadline", ""}
 	if o.Deadline != nil {
 		args[len(args)-1] = i18n.DateTime(ctx, *o.Deadline)
 	}

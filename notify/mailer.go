@@ -74,8 +74,12 @@ func (m *Mailer) Link(ctx context.Context, tx pgx.Tx, l accounts.Link) error {
 	if l.UserID != nil {
 		person = l.UserID.String()
 	}
+	var secret *string
+	if l.Secret != "" {
+		secret = &l.Secret
+	}
 	_, err := tx.Exec(ctx, `insert into mails (kind, subject_id, person, user_id, org_id, secret) values ($1, $2, $3, $4, $5, $6)`,
-		l.Kind, l.ID, person, l.UserID, l.OrgID, l.Secret)
+		l.Kind, l.ID, person, l.UserID, l.OrgID, secret)
 	if err != nil {
 		return fmt.Errorf("mail: %w", err)
 	}

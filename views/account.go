@@ -16,6 +16,9 @@ type AccountPage struct {
 	Zones    []string
 	Sessions []SessionRow
 	Faults   []Fault
+
+	NewEmail      string // an address that waits for its link to be opened
+	NewEmailUntil time.Time
 }
 
 // SessionRow is one place where the person is signed in.

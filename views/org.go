@@ -136,10 +136,13 @@ type ResetPage struct {
 	Faults       []Fault
 }
 
+// NewEmailPage is a new address before it counts.
+type NewEmailPage struct{ Token, Email, Present string }
+
 // LinkEndedPage says why a link does not work any more.
 type LinkEndedPage struct {
-	Kind string // "invitation" or "reset"
-	Why  string // "unknown", "used", "expired" or "revoked"
+	Kind string // "invitation", "reset" or "email"
+	Why  string // "unknown", "used", "expired" or "revoked"; of an address also "taken"
 }
 
 // ownPassword asks once more for the password of whoever is signed in.

@@ -36,6 +36,13 @@ func (s *server) accountModel(r *http.Request, language, zone string) (m views.A
 		return m, err
 	}
 	m = views.AccountPage{Language: language, Zone: zone, Zones: accounts.TimeZones()}
+	wish, err := s.Accounts.WishedEmail(ctx, request.Actor(ctx).ID)
+	if err != nil {
+		return m, err
+	}
+	if wish != nil {
+		m.NewEmail, m.NewEmailUntil = wish.Email, wish.Until
+	}
 	this := s.sessionID(ctx)
 	for _, e := range list {
 		m.Sessions = append(m.Sessions, views.SessionRow{

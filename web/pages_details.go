@@ -25,7 +25,8 @@ func (s *server) detailsForm(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, views.Details(views.DetailsPage{Name: actor.Name, Email: actor.Email}))
 }
 
-// saveDetails changes the person's name, and with their password the address they sign in with.
+// saveDetails changes the person's name, and with their password begins the change of the address they
+// sign in with: it counts once the link in the mail to it is opened.
 func (s *server) saveDetails(w http.ResponseWriter, r *http.Request) error {
 	f, err := form(r)
 	if err != nil {
@@ -35,8 +36,9 @@ func (s *server) saveDetails(w http.ResponseWriter, r *http.Request) error {
 	refuse := func(status int, faults ...views.Fault) error {
 		return s.renderAt(w, r, status, "/account/details", views.Details(views.DetailsPage{Name: in.name, Email: in.email, Faults: faults}))
 	}
+	notice := "account.saved"
 	if in.email != actor.Email {
-		err := s.Accounts.SetOwnEmail(ctx, request.By(ctx), actor.ID, in.password, in.name, in.email, s.sessionID(ctx))
+		err := s.Accounts.AskEmail(ctx, request.By(ctx), actor.ID, in.password, in.name, in.email)
 		if invalid, ok := errors.AsType[*accounts.Invalid](err); ok {
 			return refuse(http.StatusUnprocessableEntity, detailsFault(ctx, invalid))
 		}
@@ -47,9 +49,7 @@ func (s *server) saveDetails(w http.ResponseWriter, r *http.Request) error {
 			}
 			return refuse(p.Status, faults...)
 		}
-		if err := s.renewSession(ctx); err != nil {
-			return err
-		}
+		notice = "email.asked"
 	}
 	if in.email == actor.Email && in.name != actor.Name {
 		err := s.Accounts.SetOwnName(ctx, request.By(ctx), actor.ID, in.name)
@@ -60,7 +60,7 @@ func (s *server) saveDetails(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	s.notify(ctx, "account.saved")
+	s.notify(ctx, notice)
 	return seeOther(w, r, "/account")
 }
 

@@ -13,6 +13,8 @@ func (s *server) accountRoutes(get, post router) []route {
 		public(post("/invitation", "", s.join)),
 		public(get("/reset", "", s.resetForm)),
 		public(post("/reset", "", s.reset)),
+		public(get("/email", "", s.emailForm)),
+		public(post("/email", "", s.useEmail)),
 		public(get("/forgot", "", s.forgotForm)),
 		public(post("/forgot", "", s.forgot)),
 
@@ -21,6 +23,8 @@ func (s *server) accountRoutes(get, post router) []route {
 		post("/account/preferences", signedIn, s.saveAccount),
 		get("/account/details", signedIn, s.detailsForm),
 		post("/account/details", signedIn, s.saveDetails),
+		get("/account/email/stop", signedIn, s.backToAccount),
+		post("/account/email/stop", signedIn, s.dropEmail),
 		get("/account/password", signedIn, s.passwordForm),
 		post("/account/password", signedIn, s.changePassword),
 		post("/account/sessions/end-others", signedIn, s.endOtherSessions),

@@ -32,7 +32,7 @@ var beginsNoHold = []string{
 
 // beginsNoHoldUnder are areas that have nothing to do with orders.
 var beginsNoHoldUnder = []string{
-	"/account", "/org/", "/invitation", "/reset", "/forgot", "/waiting", "/admin/", "/desk/notes", "/desk/requests", "/desk/holds/{id}/give-back", "/desk/simulate",
+	"/account", "/org/", "/invitation", "/reset", "/email", "/forgot", "/waiting", "/admin/", "/desk/notes", "/desk/requests", "/desk/holds/{id}/give-back", "/desk/simulate",
 	"/fleet/import", "/fleet/sites", "/dev/",
 }
 

@@ -295,7 +295,7 @@ func (s *site) state() string {
 	for _, table := range []string{
 		"organisations", "org_limits", "users", "holds", "services", "machines", "rollout_launch",
 		"hold_events", "service_events", "machine_events", "rollout_events", "limit_events",
-		"api_tokens", "invitations", "password_resets", "account_events",
+		"api_tokens", "invitations", "password_resets", "email_changes", "sites", "account_events",
 	} {
 		parts = append(parts, "(select md5(coalesce(string_agg((to_jsonb(t) - 'last_used_at' - 'signed_in_at')::text, ',' order by t::text), '')) from "+table+" t)")
 	}

@@ -28,6 +28,8 @@ func commands() []*command {
 			short: "Take passkeys, app and recovery codes away from somebody who has lost them, and sign them out.", run: userClearFactors},
 		{name: "user password", args: "--email E --password-stdin [--json]",
 			short: "Set a person's password and end their sessions: when nobody else can, such as for the last operator.", run: userPassword},
+		{name: "user email-link", args: "--email PRESENT [--json]",
+			short: "Make the link that confirms the new address that a person asked for, where no mail is sent. Hand it to the new address.", run: userEmailLink},
 		{name: "token add", args: "--name N --role ROLE [--org SLUG] [--json]",
 			short: "Make an API token and print it, once: only its hash is stored.", run: tokenAdd},
 		{name: "rollout set", args: "--global off|opt-in|on|NN%  |  --org SLUG inherit|on|off",

@@ -163,7 +163,7 @@ select 'trigger ' || want || ' is missing or off' from unnest(array['holds_guard
     'machines_classify', 'services_hold_converted', 'holds_converted_inserted', 'holds_converted_updated', 'holds_history',
     'services_history', 'machines_history', 'machines_added', 'services_machine_agrees', 'machine_classes_frozen',
     'org_limits_history', 'rollout_history', 'users_history', 'api_tokens_history', 'invitations_history',
-    'password_resets_history', 'organisations_history', 'purchase_requests_history', 'hold_events_tell', 'service_events_tell',
+    'password_resets_history', 'organisations_history', 'email_changes_history', 'sites_history', 'purchase_requests_history', 'hold_events_tell', 'service_events_tell',
     'webhook_endpoints_history', 'provisionings_guard', 'provisionings_history', 'provisionings_set_aside',
     'machines_set_aside_guard', 'machines_wiped_by_hand', 'services_setup_insert', 'services_setup_update',
     'services_plan_guard', 'services_plan_history', 'services_provision_begin', 'services_provision_end',

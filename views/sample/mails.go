@@ -6,9 +6,9 @@ import "ironhold/views"
 func mails() []Page {
 	const to = "a-rather-long-address-of-somebody@analytics.department.nordlys.example"
 	m := views.MailsPage{Server: "127.0.0.1:2525", Trial: true, Pager: views.Pager{First: "/admin/mail", Next: "/admin/mail?after=x", Sizes: sizes}}
-	for i, why := range []string{"", "not_configured", "over", "disabled", "refused", "no_answer"} {
-		kind := []string{"hold_ending", "service_ready", "provisioning_failed", "invitation", "password_reset", "machine_free"}[i]
-		state := []string{"sent", "skipped", "waiting", "queued", "failed", "sent"}[i]
+	for i, why := range []string{"", "not_configured", "over", "disabled", "refused", "no_answer", "", ""} {
+		kind := []string{"hold_ending", "service_ready", "provisioning_failed", "invitation", "password_reset", "machine_free", "email_change", "email_changed"}[i]
+		state := []string{"sent", "skipped", "waiting", "queued", "failed", "sent", "sent", "sent"}[i]
 		m.Items = append(m.Items, views.MailRow{Kind: kind, To: to, State: state, Why: why, Attempts: 1000 * i, CreatedAt: at(-i)})
 	}
 	one := views.CaughtRow{N: 1, To: to, Subject: text, At: at(-2)}

@@ -17,7 +17,32 @@ func init() {
 		{name: "org-invited-mail", who: orgAdmin, options: mail, show: func(v *visit) {
 			v.Post("/org/members/invite", "email", "new@acme.example", "role", "customer")
 		}},
+		{name: "account-new-email", who: customer, options: mail, show: func(v *visit) { v.wish() }},
+		{name: "account-new-email-operator", who: customer, show: func(v *visit) { v.wish() }},
+		{name: "email", outcome: "email", show: func(v *visit) { v.Go("/email?token=" + v.emailLink()) }},
+		{name: "email-done", outcome: "email-done", show: func(v *visit) { v.Post("/email", "token", v.emailLink()) }},
+		{name: "email-unknown", outcome: "link-unknown", show: at("/email?token=x")},
 	}...)
+}
+
+// wish asks for another address.
+func (v *visit) wish() {
+	v.t.Helper()
+	v.Post("/account/details", "name", "Ada Lindqvist", "email", "ada.lindqvist@acme.example", "old_password", password)
+	v.Says("becomes your address")
+}
+
+// emailLink is the secret of a link for another address.
+func (v *visit) emailLink() string {
+	v.t.Helper()
+	if err := v.Accounts.AskEmail(v.t.Context(), by, v.id(customer), password, "Ada Lindqvist", "ada.lindqvist@acme.example"); err != nil {
+		v.t.Fatal(err)
+	}
+	secret, _, err := v.Accounts.EmailLink(v.t.Context(), by, customer)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return secret
 }
 
 // mails are some of each kind and state.
