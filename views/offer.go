@@ -30,7 +30,8 @@ type ComparePage struct {
 // Compared is one column.
 type Compared struct {
 	Offer
-	Without string // address: compare without it
+	Wait    []Hidden // the constraints, to be told when one is free
+	Without string   // address: compare without it
 }
 
 // MaxCompared is how many offers stand side by side.

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"context"
 	"time"
 )
 
@@ -57,6 +58,14 @@ type Match struct {
 	Reasons              []Reason
 	NextFreeAt           *time.Time
 	Best                 []Offer // cheapest groups that match
+}
+
+// count says how many match.
+func (m Match) count(ctx context.Context) string {
+	if m.Eligible == 0 {
+		return t(ctx, "order.matches_none")
+	}
+	return t(ctx, "order.matches", "n", m.Eligible)
 }
 
 // ReviewPage is the last look before the order.

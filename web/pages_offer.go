@@ -111,7 +111,9 @@ func (s *server) compare(w http.ResponseWriter, r *http.Request) error {
 			}
 			without += sep + url.Values{"back": {list}}.Encode()
 		}
-		m.Items = append(m.Items, views.Compared{Offer: offerFor(o, c, actor), Without: without})
+		m.Items = append(m.Items, views.Compared{
+			Offer: offerFor(o, c, actor), Without: without, Wait: hiddenFields(formValues(requestFor(o.Class.Spec), "")),
+		})
 	}
 	shown := m
 	shown.AsOf = time.Time{}

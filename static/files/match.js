@@ -4,6 +4,7 @@ const DELAY = 400; // ms after the last key
 
 const form = document.querySelector("form[data-match]");
 const box = document.querySelector("[data-match-box]");
+const bar = document.querySelector("[data-match-bar]");
 const said = document.querySelector("[data-match-said]");
 
 let timer;
@@ -20,6 +21,8 @@ async function show(aloud) {
     if (answer.ok) {
       const part = new DOMParser().parseFromString(await answer.text(), "text/html");
       box.replaceChildren(...part.body.childNodes);
+      bar.querySelector("[data-match-count]").textContent = box.querySelector("p").textContent.trim().replace(/\s+/g, " ");
+      bar.hidden = false;
       if (aloud) said.textContent = box.querySelector("p").textContent.trim().replace(/\s+/g, " ");
     }
   } catch {

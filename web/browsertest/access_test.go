@@ -224,3 +224,26 @@ func TestLongTexts(t *testing.T) {
 	look("the service", func() { v.Follow(func() { v.Click(`form[action$="/confirm"] button`) }) })
 	look("none left", func() { v.order("min_ram_gb", "256", "max_price", "200") })
 }
+
+// On a phone the number of matches stays in sight while the form is filled in, with scripts and without,
+// and what has the focus is never under it.
+func TestMatchesInSight(t *testing.T) {
+	t.Parallel()
+	v := begin(t, customer, Options{})
+	v.Size(Phone)
+	v.Go("/order")
+	inSight := `(r => r.height > 0 && r.top >= 0 && r.bottom <= innerHeight + 1)(document.querySelector("[data-match-bar]").getBoundingClientRect())`
+	v.Wait("the number of matches", `/\d/.test(document.querySelector("[data-match-count]").textContent) && `+inSight)
+	before := Eval[string](v.Tab, `document.querySelector("[data-match-count]").textContent.trim()`)
+	v.Fill("min_ram_gb", "256")
+	v.Wait("another number", `document.querySelector("[data-match-count]").textContent.trim() !== `+quote(before)+` && `+inSight)
+	v.WithoutScripts()
+	v.Go("/order?step=match&min_ram_gb=256")
+	if !Eval[bool](v.Tab, inSight) {
+		t.Error("without scripts the number is out of sight")
+	}
+	v.Size(Desktop)
+	if Eval[bool](v.Tab, `document.querySelector("[data-match-bar]").checkVisibility()`) {
+		t.Error("at the desk the number is there twice")
+	}
+}
