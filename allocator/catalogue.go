@@ -15,8 +15,10 @@ import (
 // memory is right as long as the version is the database's, and a newer version only adds to it.
 type catalogue struct {
 	version int64
-	byPrice []*fleet.Class // ascending, equal ones by identifier
+	byPrice []*fleet.Class // ascending within each currency, equal ones by identifier
 	byID    []*fleet.Class // index = identifier, nil where there is none
+
+	currencies []string // of all prices there ever were, sorted
 }
 
 // class returns a class, or nil when this version does not have it.
@@ -78,17 +80,21 @@ func (a *Allocator) at(ctx context.Context, tx pgx.Tx, version int64) (*catalogu
 // with is the catalogue with classes added, which are in the order of their identifiers.
 func (c *catalogue) with(version int64, added []fleet.Class) *catalogue {
 	if len(added) == 0 {
-		return &catalogue{version: version, byPrice: c.byPrice, byID: c.byID}
+		return &catalogue{version: version, byPrice: c.byPrice, byID: c.byID, currencies: c.currencies}
 	}
-	out := &catalogue{version: version, byID: make([]*fleet.Class, added[len(added)-1].ID+1)}
+	out := &catalogue{version: version, currencies: c.currencies, byID: make([]*fleet.Class, added[len(added)-1].ID+1)}
 	copy(out.byID, c.byID)
 	fresh := make([]*fleet.Class, len(added))
 	for i := range added {
 		fresh[i] = &added[i]
 		out.byID[added[i].ID] = fresh[i]
+		if !slices.Contains(out.currencies, added[i].Currency) {
+			out.currencies = append(slices.Clone(out.currencies), added[i].Currency)
+			slices.Sort(out.currencies)
+		}
 	}
 	byPrice := func(a, b *fleet.Class) int {
-		return cmp.Or(cmp.Compare(a.PriceMonthMinor, b.PriceMonthMinor), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Currency, b.Currency), cmp.Compare(a.PriceMonthMinor, b.PriceMonthMinor), cmp.Compare(a.ID, b.ID))
 	}
 	slices.SortFunc(fresh, byPrice)
 	out.byPrice = make([]*fleet.Class, 0, len(c.byPrice)+len(fresh))

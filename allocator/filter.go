@@ -30,7 +30,7 @@ var filters = [...]filter{
 	{NoGPU, func(r *Request, s *fleet.Spec) bool { return wants(r.GPU) && s.GPU == "" }},
 	{MissingFeature, func(r *Request, s *fleet.Spec) bool { return len(missing(r, s)) > 0 }},
 	{OverBudget, func(r *Request, s *fleet.Spec) bool {
-		return r.MaxPriceMonthMinor != nil && s.PriceMonthMinor > *r.MaxPriceMonthMinor
+		return r.MaxPriceMonthMinor != nil && (otherCurrency(r, s) || s.PriceMonthMinor > *r.MaxPriceMonthMinor)
 	}},
 }
 
@@ -80,6 +80,12 @@ func stateReasons(o occupancy) []Reason {
 		out = append(out, CoolingDown)
 	}
 	return out
+}
+
+// otherCurrency reports whether the price cannot be compared with the limit: amounts of two currencies
+// are never compared.
+func otherCurrency(r *Request, s *fleet.Spec) bool {
+	return r.Currency != "" && r.Currency != s.Currency
 }
 
 func wants(b *bool) bool { return b != nil && *b }

@@ -62,7 +62,11 @@ func (m *missSet) add(reason Reason, r *Request, s *fleet.Spec, n int) {
 	case TooSlowNetwork:
 		number(int64(s.NICMbps))
 	case OverBudget:
-		number(s.PriceMonthMinor)
+		if otherCurrency(r, s) {
+			text("") // no amount of the limit's currency lets it in: only no limit does
+		} else {
+			number(s.PriceMonthMinor)
+		}
 	case NotReady, HeldByAnother, InService, CoolingDown:
 		// Nothing the customer could change.
 	}
@@ -135,6 +139,8 @@ func textMisses(reason Reason, r *Request, texts map[string]int) []NearMiss {
 			}
 		case NoECC, NoGPU:
 			miss.Value = false
+		case OverBudget:
+			miss.Value = nil
 		default:
 			miss.Value = ""
 		}

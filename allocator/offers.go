@@ -43,10 +43,15 @@ type Offers struct {
 	AsOf  time.Time
 }
 
-// sorts order offers; what remains equal goes by price, then by class.
+// sorts order offers; what remains equal goes by price, then by class. Prices are compared within a
+// currency alone: one currency comes after the other.
 var sorts = map[string]func(a, b *Offer) int{
-	"price":  func(a, b *Offer) int { return cmp.Compare(a.Class.PriceMonthMinor, b.Class.PriceMonthMinor) },
-	"-price": func(a, b *Offer) int { return cmp.Compare(b.Class.PriceMonthMinor, a.Class.PriceMonthMinor) },
+	"price": func(a, b *Offer) int {
+		return cmp.Or(cmp.Compare(a.Class.Currency, b.Class.Currency), cmp.Compare(a.Class.PriceMonthMinor, b.Class.PriceMonthMinor))
+	},
+	"-price": func(a, b *Offer) int {
+		return cmp.Or(cmp.Compare(a.Class.Currency, b.Class.Currency), cmp.Compare(b.Class.PriceMonthMinor, a.Class.PriceMonthMinor))
+	},
 	"ram":    func(a, b *Offer) int { return cmp.Compare(a.Class.RAMGB, b.Class.RAMGB) },
 	"-ram":   func(a, b *Offer) int { return cmp.Compare(b.Class.RAMGB, a.Class.RAMGB) },
 	"cores":  func(a, b *Offer) int { return cmp.Compare(a.Class.Cores, b.Class.Cores) },

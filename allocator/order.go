@@ -296,6 +296,9 @@ func (r *run) opened(ctx context.Context, tx pgx.Tx, q *opening) (first []candid
 	if err != nil {
 		return nil, Result{}, false, err
 	}
+	if faults := unsaid(&r.o.Request, cat); len(faults) > 0 {
+		return nil, Result{Outcome: Invalid, Faults: faults}, true, nil
+	}
 	if q.gate == nil {
 		fit := &ranking{request: &r.o.Request}
 		if c := cat.class(q.classID); c != nil {

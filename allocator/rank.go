@@ -32,8 +32,8 @@ func rankClasses(r *Request, byPrice []*fleet.Class) *ranking {
 // Classes of equal price are always listed together.
 func (k *ranking) upTo(n int) int {
 	for len(k.done) < n && len(k.rest) > 0 {
-		price, from := k.rest[0].PriceMonthMinor, len(k.done)
-		for len(k.rest) > 0 && k.rest[0].PriceMonthMinor == price {
+		first, from := k.rest[0], len(k.done)
+		for len(k.rest) > 0 && k.rest[0].PriceMonthMinor == first.PriceMonthMinor && k.rest[0].Currency == first.Currency {
 			if c := k.rest[0]; fits(k.request, &c.Spec) {
 				k.done = append(k.done, ranked{class: c, over: overFulfilment(k.request, &c.Spec)})
 			}
@@ -76,6 +76,8 @@ func overFulfilment(r *Request, s *fleet.Spec) int64 {
 // decidingRule names what put the winner before the runner-up.
 func decidingRule(winner, second ranked) string {
 	switch {
+	case winner.class.Currency != second.class.Currency:
+		return "currency" // nothing says which price is the lower: by the code's letters
 	case winner.class.PriceMonthMinor != second.class.PriceMonthMinor:
 		return "price"
 	case winner.over != second.over:

@@ -141,7 +141,7 @@ func (a *Allocator) Survey(ctx context.Context, org uuid.UUID, r Request) (Surve
 	var s surveyed
 	faults := r.Faults()
 	err := a.reading(ctx, func(tx pgx.Tx) error {
-		more, err := unknown(ctx, tx, &r)
+		more, err := a.doubts(ctx, tx, &r)
 		faults = append(faults, more...)
 		if err != nil || len(faults) > 0 {
 			return err

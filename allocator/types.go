@@ -27,7 +27,8 @@ type Request struct {
 	GPU                *bool    `json:"gpu,omitempty"` // true: required; false or absent: no matter
 	Features           []string `json:"features,omitempty"`
 	MaxPriceMonthMinor *int64   `json:"max_price_month_minor,omitempty"`
-	Machine            string   `json:"machine,omitempty"` // asset tag: exactly this one
+	Currency           string   `json:"currency,omitempty"` // of the limit; may be left out while the fleet has one alone
+	Machine            string   `json:"machine,omitempty"`  // asset tag: exactly this one
 }
 
 // Fault is one thing wrong with a request, by the API's field name. Message is the API's, in
@@ -49,6 +50,8 @@ const (
 	FaultText    FaultWhy = "text"    // not at most Limit printable characters
 	FaultSite    FaultWhy = "site"    // no such site
 	FaultMachine FaultWhy = "machine" // no such machine
+
+	FaultCurrency FaultWhy = "currency" // the limit's is missing, or is none
 )
 
 // Outcome is what became of an order; pages, API, log and metrics share it. Values are spelt as
@@ -197,7 +200,7 @@ type Step struct {
 type Decision struct {
 	Version  string     `json:"version"` // of the allocator
 	Rank     int        `json:"rank"`    // 1 = the first choice
-	Rule     string     `json:"rule"`    // the rule that put it before the runner-up: "price", "least_over_fulfilment", "lot", "only_one", "exact_machine"
+	Rule     string     `json:"rule"`    // the rule that put it before the runner-up: "price", "currency", "least_over_fulfilment", "lot", "only_one", "exact_machine"
 	RunnerUp *RunnerUp  `json:"runner_up,omitempty"`
 	Eligible int        `json:"eligible_seen"`
 	Skipped  int        `json:"skipped"`

@@ -3,6 +3,7 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -23,6 +24,30 @@ const (
 	maxItems   = 50
 	maxText    = 100
 )
+
+var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
+
+// unsaid is the fault of a limit in no currency where prices are in several.
+func unsaid(r *Request, cat *catalogue) []Fault {
+	if r.MaxPriceMonthMinor == nil || r.Currency != "" || len(cat.currencies) < 2 {
+		return nil
+	}
+	return []Fault{{Field: "currency", Message: "is missing: prices are in " + listed(cat.currencies) + ", and the limit is in one of them", Why: FaultCurrency}}
+}
+
+// doubts lists what only the database can tell of a request: unknown names, and a limit whose currency
+// is not said.
+func (a *Allocator) doubts(ctx context.Context, tx pgx.Tx, r *Request) ([]Fault, error) {
+	faults, err := unknown(ctx, tx, r)
+	if err != nil || r.MaxPriceMonthMinor == nil || r.Currency != "" {
+		return faults, err
+	}
+	cat, err := a.current(ctx, tx)
+	if err != nil {
+		return faults, err
+	}
+	return append(faults, unsaid(r, cat)...), nil
+}
 
 // ValidKey reports whether a key is 1 to 255 visible ASCII characters.
 func ValidKey(key string) bool {
@@ -59,6 +84,12 @@ func (r *Request) Faults() []Fault {
 	}
 	if p := r.MaxPriceMonthMinor; p != nil && (*p < 0 || *p > maxPrice) {
 		bad(FaultRange, maxPrice, "max_price_month_minor", "must be from 0 to %d, not %d", int64(maxPrice), *p)
+	}
+	switch {
+	case r.Currency != "" && !currencyPattern.MatchString(r.Currency):
+		bad(FaultCurrency, 0, "currency", "must be three letters of ISO 4217, as EUR")
+	case r.Currency != "" && r.MaxPriceMonthMinor == nil:
+		bad(FaultCurrency, 0, "currency", "is that of max_price_month_minor, which is missing")
 	}
 	for _, l := range []struct {
 		field string
@@ -150,7 +181,7 @@ func listed(names []string) string {
 func (a *Allocator) Check(ctx context.Context, r Request) ([]Fault, error) {
 	faults := r.Faults()
 	err := a.reading(ctx, func(tx pgx.Tx) error {
-		more, err := unknown(ctx, tx, &r)
+		more, err := a.doubts(ctx, tx, &r)
 		faults = append(faults, more...)
 		return err
 	})
@@ -161,7 +192,7 @@ func (a *Allocator) Check(ctx context.Context, r Request) ([]Fault, error) {
 // they are as true without it.
 func (a *Allocator) allFaults(ctx context.Context, r *Request, faults []Fault) []Fault {
 	err := a.reading(ctx, func(tx pgx.Tx) error {
-		more, err := unknown(ctx, tx, r)
+		more, err := a.doubts(ctx, tx, r)
 		faults = append(faults, more...)
 		return err
 	})

@@ -26,6 +26,7 @@ type Order struct {
 	GPU                *bool    `json:"gpu,omitempty"`
 	Features           []string `json:"features,omitempty"`
 	MaxPriceMonthMinor *int64   `json:"max_price_month_minor,omitempty"`
+	Currency           string   `json:"currency,omitempty"`
 	Machine            string   `json:"machine,omitempty"`
 }
 

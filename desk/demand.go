@@ -113,7 +113,7 @@ func constraintsOf(r allocator.Request) (out []constraint) {
 		add("gpu", "true", allocator.Request{GPU: r.GPU})
 	}
 	if p := r.MaxPriceMonthMinor; p != nil {
-		add("max_price_month_minor", strconv.FormatInt(*p, 10), allocator.Request{MaxPriceMonthMinor: p})
+		add("max_price_month_minor", strconv.FormatInt(*p, 10)+r.Currency, allocator.Request{MaxPriceMonthMinor: p, Currency: r.Currency})
 	}
 	return out
 }

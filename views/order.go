@@ -11,6 +11,7 @@ type AskForm struct {
 	MinNVMe, MinSSD, MinHDD, MinNIC   string
 	MaxPrice, Machine                 string
 	Currency                          string
+	Currencies                        []Option // to choose from, where there are several
 	ECC, GPU                          bool
 	Sites, Vendors, Features          []Choice
 	Faults                            []Fault
@@ -48,6 +49,14 @@ type OrderPage struct {
 	Match   *Match
 	Off     *RolloutRefusal
 	Invalid bool // the answer to an order that was refused as invalid
+}
+
+// unit is what the limit is typed in, where there is no choice.
+func (f AskForm) unit() string {
+	if len(f.Currencies) > 0 {
+		return ""
+	}
+	return f.Currency
 }
 
 // Match is what a request would find now.

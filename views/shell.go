@@ -97,4 +97,10 @@ type Money struct {
 	Currency string
 }
 
-func money(ctx context.Context, m Money) string { return i18n.Money(ctx, m.Minor, m.Currency) }
+// money is an amount with its currency, or without where none was said.
+func money(ctx context.Context, m Money) string {
+	if m.Currency == "" {
+		return i18n.Decimal(ctx, m.Minor, "")
+	}
+	return i18n.Money(ctx, m.Minor, m.Currency)
+}

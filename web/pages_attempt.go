@@ -189,7 +189,7 @@ func (s *server) simulate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx := i18n.With(r.Context(), s.locale(r))
-	a := readAsk(ctx, f, "step")
+	a := readAsk(ctx, s.knownChoices(ctx), f, "step")
 	org, err := s.orderer(ctx, &a, request.Actor(ctx), true)
 	if err != nil {
 		return err

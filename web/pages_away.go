@@ -80,7 +80,7 @@ func (s *server) offersFromMemory(w http.ResponseWriter, r *http.Request, cause 
 	info.Actor, info.Known = actor, true
 	ctx := i18n.With(r.Context(), s.locale(r))
 	query := r.URL.Query()
-	a := readAsk(ctx, query)
+	a := readAsk(ctx, s.lastChoices(), query)
 	a.request.Machine, a.form.Machine = "", ""
 	at := catalogue{sort: query.Get("sort"), req: a.request}
 	if !slices.Contains(allocator.Sorts(), at.sort) {

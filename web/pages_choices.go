@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,6 +19,8 @@ type choices struct {
 	sites    []fleet.Site
 	vendors  []string
 	features []string
+
+	currencies []string // of the prices, that of the most groups first
 }
 
 // choicesFor is how long they are kept.
@@ -43,9 +47,14 @@ func (s *server) readChoices(ctx context.Context) (choices, error) {
 	if err != nil {
 		return c, err
 	}
+	groups := map[string]int{}
 	for i := range all.Items {
 		c.features = append(c.features, all.Items[i].Class.Features...)
+		groups[all.Items[i].Class.Currency]++
 	}
+	c.currencies = slices.SortedFunc(maps.Keys(groups), func(a, b string) int {
+		return cmp.Or(cmp.Compare(groups[b], groups[a]), cmp.Compare(a, b))
+	})
 	slices.Sort(c.features)
 	c.features = slices.Compact(c.features)
 	c.vendors = slices.DeleteFunc(c.vendors, func(v string) bool { return v == "" })
@@ -53,6 +62,31 @@ func (s *server) readChoices(ctx context.Context) (choices, error) {
 	p.choices = c
 	p.mu.Unlock()
 	return c, nil
+}
+
+// lastChoices are those of the last look, however old.
+func (s *server) lastChoices() choices {
+	s.pages.mu.Lock()
+	defer s.pages.mu.Unlock()
+	return s.pages.choices
+}
+
+// knownChoices are the choices, or those of the last look when they cannot be read: whatever needs the
+// database next says so.
+func (s *server) knownChoices(ctx context.Context) choices {
+	c, err := s.readChoices(ctx)
+	if err != nil {
+		return s.lastChoices()
+	}
+	return c
+}
+
+// currency is what prices are typed in unless another is chosen.
+func (c choices) currency() string {
+	if len(c.currencies) == 0 {
+		return "EUR"
+	}
+	return c.currencies[0]
 }
 
 // siteName is the name of a site, or its code.

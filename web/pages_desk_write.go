@@ -93,7 +93,7 @@ func (s *server) addPurchase(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx := i18n.With(r.Context(), s.locale(r))
-	a := readAsk(ctx, f)
+	a := readAsk(ctx, s.knownChoices(ctx), f)
 	var attempt *uuid.UUID
 	if id, err := uuid.Parse(f.Get("attempt")); err == nil {
 		attempt = &id

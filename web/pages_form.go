@@ -23,9 +23,6 @@ type asked struct {
 	key     string
 }
 
-// formCurrency is what prices are typed in.
-const formCurrency = "EUR"
-
 // numbers are the inputs for whole numbers with their largest plausible value.
 var numbers = []struct {
 	name  string
@@ -59,9 +56,9 @@ type reader struct {
 // readAsk reads the constraints of a request. strict names the other fields that the form has: any
 // further one is a fault, since a misspelt constraint must not be ignored. Without strict unknown
 // fields are ignored.
-func readAsk(ctx context.Context, in url.Values, strict ...string) asked {
+func readAsk(ctx context.Context, c choices, in url.Values, strict ...string) asked {
 	rd := reader{ctx: ctx, in: in, known: map[string]bool{}}
-	rd.form.Currency = formCurrency
+	currency := rd.currency(c)
 	rd.request.CPU = rd.text("cpu")
 	rd.form.CPU = rd.request.CPU
 	rd.request.Machine = rd.text("machine")
@@ -69,7 +66,7 @@ func readAsk(ctx context.Context, in url.Values, strict ...string) asked {
 	for _, n := range numbers {
 		*n.typed(&rd.form), *n.value(&rd.request) = rd.number(n.name, n.most)
 	}
-	rd.price()
+	rd.price(currency)
 	rd.form.ECC, rd.request.ECC = rd.flag("ecc")
 	rd.form.GPU, rd.request.GPU = rd.flag("gpu")
 	rd.request.Sites = rd.list("site")
@@ -135,8 +132,34 @@ func (rd *reader) number(name string, most int) (typed string, n int) {
 	return typed, 0
 }
 
+// currency is that of the limit: the fleet's, or where it has several the one that was chosen.
+func (rd *reader) currency(c choices) string {
+	code := strings.ToUpper(strings.TrimSpace(rd.one("currency")))
+	if code == "" {
+		code = c.currency()
+	}
+	if len(code) != 3 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		rd.fault("max_price", "form.fault.currency")
+		code = c.currency()
+	}
+	rd.form.Currency = code
+	if len(c.currencies) > 1 || !slices.Contains(c.currencies, code) {
+		for _, other := range withText(c.currencies, code) {
+			rd.form.Currencies = append(rd.form.Currencies, views.Option{Value: other, Label: other, Chosen: other == code})
+		}
+	}
+	return code
+}
+
+func withText(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(slices.Clone(list), s)
+}
+
 // price takes an amount of money in major units, or max_price_minor as the API spells it.
-func (rd *reader) price() {
+func (rd *reader) price(currency string) {
 	typed := strings.TrimSpace(rd.one("max_price"))
 	minor := strings.TrimSpace(rd.one("max_price_minor"))
 	if typed == "" && minor != "" {
@@ -146,18 +169,18 @@ func (rd *reader) price() {
 			rd.fault("max_price", "form.fault.price")
 			return
 		}
-		typed = i18n.Decimal(rd.ctx, n, formCurrency)
+		typed = i18n.Decimal(rd.ctx, n, currency)
 	}
 	rd.form.MaxPrice = typed
 	if typed == "" {
 		return
 	}
-	n, ok := parseAmount(typed, i18n.Scale(formCurrency))
+	n, ok := parseAmount(typed, i18n.Scale(currency))
 	if !ok || n > maxPriceMinor {
 		rd.fault("max_price", "form.fault.price")
 		return
 	}
-	rd.request.MaxPriceMonthMinor = &n
+	rd.request.MaxPriceMonthMinor, rd.request.Currency = &n, currency
 }
 
 // parseAmount reads an amount as people of either language type it: the last comma or point is the
@@ -257,6 +280,7 @@ func formValues(r allocator.Request, org string) url.Values {
 	}
 	if p := r.MaxPriceMonthMinor; p != nil {
 		v.Set("max_price_minor", strconv.FormatInt(*p, 10))
+		set("currency", r.Currency)
 	}
 	set("org", org)
 	return v

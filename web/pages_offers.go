@@ -66,7 +66,7 @@ func (s *server) offers(w http.ResponseWriter, r *http.Request) error {
 
 // findOffers is what the filters and the order of an address select, and what is wrong with them.
 func (s *server) findOffers(ctx context.Context, query url.Values) (list allocator.Offers, at catalogue, a asked, faults []views.Fault, err error) {
-	a = readAsk(ctx, query)
+	a = readAsk(ctx, s.knownChoices(ctx), query)
 	a.request.Machine, a.form.Machine = "", "" // the catalogue shows groups
 	at = catalogue{sort: query.Get("sort"), compared: readClasses(query)}
 	if at.req, faults, err = s.sound(ctx, a); err != nil {
@@ -110,7 +110,7 @@ func formField(name string) string {
 	switch name {
 	case "sites", "vendors", "features":
 		return name[:len(name)-1]
-	case "max_price_month_minor":
+	case "max_price_month_minor", "currency":
 		return "max_price"
 	}
 	return name
@@ -144,7 +144,7 @@ func faultText(ctx context.Context, f allocator.Fault) string {
 		return i18n.T(ctx, "form.fault.range", "max", int(f.Limit))
 	case allocator.FaultEntries, allocator.FaultText:
 		return i18n.T(ctx, "form.fault."+string(f.Why), "n", int(f.Limit))
-	case allocator.FaultSite, allocator.FaultMachine:
+	case allocator.FaultSite, allocator.FaultMachine, allocator.FaultCurrency:
 		return i18n.T(ctx, "form.fault."+string(f.Why))
 	}
 	return f.Message

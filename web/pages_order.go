@@ -37,7 +37,7 @@ func (s *server) orderForm(w http.ResponseWriter, r *http.Request) error {
 	ctx := i18n.With(r.Context(), s.locale(r))
 	query := r.URL.Query()
 	step := query.Get("step")
-	a := readAsk(ctx, query, "step", "sort")
+	a := readAsk(ctx, s.knownChoices(ctx), query, "step", "sort")
 	if step == "review" && !allocator.ValidKey(a.key) {
 		query.Set("key", uuid.NewString())
 		return seeOther(w, r, "/order?"+query.Encode())
@@ -126,7 +126,7 @@ func (s *server) orderMatch(w http.ResponseWriter, r *http.Request) error {
 		return forbidden()
 	}
 	ctx := i18n.With(r.Context(), s.locale(r))
-	a := readAsk(ctx, r.URL.Query(), "step", "sort")
+	a := readAsk(ctx, s.knownChoices(ctx), r.URL.Query(), "step", "sort")
 	org, err := s.orderer(ctx, &a, actor, false)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (s *server) placeOrder(w http.ResponseWriter, r *http.Request) error {
 	if accounts.Can(actor.Role, accounts.OverrideCool) {
 		known, override = append(known, "override"), clip(f.Get("override"))
 	}
-	a := readAsk(ctx, f, known...)
+	a := readAsk(ctx, s.knownChoices(ctx), f, known...)
 	org, err := s.orderer(ctx, &a, actor, true)
 	if err != nil {
 		return err
@@ -316,7 +316,7 @@ func (s *server) orderResult(w http.ResponseWriter, r *http.Request) error {
 		return forbidden()
 	}
 	ctx := i18n.With(r.Context(), s.locale(r))
-	a := readAsk(ctx, r.URL.Query(), "step")
+	a := readAsk(ctx, s.knownChoices(ctx), r.URL.Query(), "step")
 	org, err := s.orderer(ctx, &a, actor, true)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func requestFor(spec fleet.Spec) allocator.Request {
 	r := allocator.Request{
 		Sites: []string{spec.SiteCode}, CPU: spec.CPU, MinCores: spec.Cores, MinThreads: spec.Threads, MinRAMGB: spec.RAMGB,
 		MinNVMeGB: spec.NVMeGB, MinSSDGB: spec.SSDGB, MinHDDGB: spec.HDDGB, MinNICMbps: spec.NICMbps,
-		Features: spec.Features, MaxPriceMonthMinor: &spec.PriceMonthMinor,
+		Features: spec.Features, MaxPriceMonthMinor: &spec.PriceMonthMinor, Currency: spec.Currency,
 	}
 	if spec.Vendor != "" {
 		r.Vendors = []string{spec.Vendor}
@@ -76,7 +76,7 @@ func askOf(r allocator.Request) views.Ask {
 		ECC: r.ECC != nil && *r.ECC, GPU: r.GPU != nil && *r.GPU, Machine: r.Machine,
 	}
 	if p := r.MaxPriceMonthMinor; p != nil {
-		a.MaxPrice = &views.Money{Minor: *p, Currency: formCurrency}
+		a.MaxPrice = &views.Money{Minor: *p, Currency: r.Currency}
 	}
 	return a
 }
@@ -146,8 +146,12 @@ func relax(r allocator.Request, n allocator.NearMiss) (allocator.Request, views.
 	case "gpu":
 		r.GPU = nil
 	case "max_price_month_minor":
+		if n.Value == nil { // what is priced in another currency
+			r.MaxPriceMonthMinor, r.Currency = nil, ""
+			break
+		}
 		r.MaxPriceMonthMinor = &number
-		shown.Price = &views.Money{Minor: number, Currency: formCurrency}
+		shown.Price = &views.Money{Minor: number, Currency: r.Currency}
 	default:
 		return r, shown, false
 	}

@@ -104,7 +104,7 @@ func (s *server) wait(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx := i18n.With(r.Context(), s.locale(r))
-	a := readAsk(ctx, f, "attempt")
+	a := readAsk(ctx, s.knownChoices(ctx), f, "attempt")
 	self, err := s.orderer(ctx, &a, actor, true)
 	if err != nil {
 		return err

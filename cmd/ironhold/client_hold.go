@@ -28,6 +28,7 @@ func orderFlags(c *call) *client.Order {
 	c.flags.Var(words{&o.Vendors}, "vendor", "`vendor`; repeat for any of several")
 	c.flags.Var(words{&o.Features}, "feature", "`feature`; repeat for all of several")
 	c.flags.StringVar(&o.CPU, "cpu", "", "part of the processor's `name`")
+	c.flags.StringVar(&o.Currency, "currency", "", "of the limit, as `EUR`; needed where prices are in several")
 	c.flags.StringVar(&o.Machine, "machine", "", "exactly this machine, by its asset `tag`")
 	c.flags.StringVar(&o.Org, "org", "", "for the organisation with this `slug`; staff alone")
 	for name, to := range map[string]**int64{

@@ -73,6 +73,7 @@ func (a *API) offers(w http.ResponseWriter, r *http.Request) error {
 	if n := q.whole("max_price_minor"); len(q.values["max_price_minor"]) > 0 && q.values.Get("max_price_minor") != "" {
 		req.MaxPriceMonthMinor = &n
 	}
+	req.Currency = q.text("currency")
 	sort := q.oneOf("sort", sorts...)
 	limit, after := q.limit(), q.cursor(cursorOffers)
 	faults, err := a.Allocator.Check(ctx, req)

@@ -38,6 +38,7 @@ func orderFields(r *allocator.Request) []field {
 		boolField("gpu", &r.GPU),
 		textsField("features", &r.Features, maxText, maxItems),
 		minorField("max_price_month_minor", &r.MaxPriceMonthMinor),
+		textField("currency", &r.Currency, maxText),
 		textField("machine", &r.Machine, maxText),
 	}
 }
