@@ -87,7 +87,13 @@ func (m *missSet) list(r *Request) []NearMiss {
 	out := []NearMiss{}
 	for _, reason := range reasonOrder {
 		if texts := m.byText[reason]; len(texts) > 0 {
-			out = append(out, textMisses(reason, r, texts)...)
+			misses := textMisses(reason, r, texts)
+			if reason == OverBudget { // without a limit those above it in its own currency come in too
+				for _, n := range m.byNumber[reason] {
+					misses[0].Gains += n
+				}
+			}
+			out = append(out, misses...)
 		}
 		if numbers := m.byNumber[reason]; len(numbers) > 0 {
 			out = append(out, numberMisses(reason, numbers)...)
