@@ -27,7 +27,7 @@ func TestPriceLimitFollowsTheFleetsCurrency(t *testing.T) {
 	if !strings.Contains(p.raw, `<select id="currency"`) {
 		t.Error("no choice of a currency")
 	}
-	ada.review("max_price=100&currency=SEK").says("SEK 100.00").says("one free server matches")
+	ada.review("max_price=100&currency=SEK").says("SEK 100.00").says("One free server matches")
 	ada.get("/offers?max_price=1&currency=SEK").want(200).says("SEK 90.00").says("Take any price")
 	for _, odd := range []string{"x", "EURO", "E1R"} {
 		if p := ada.get("/offers?max_price=1&currency=" + odd); p.status >= 500 || !strings.Contains(p.raw, "Choose a currency") {
