@@ -29,4 +29,4 @@ func mails() []Page {
 }
 
 // sizes is the choice of how many rows a page has.
-var sizes = []views.Tab{{Label: "10", Href: "?size=10"}, {Label: "20", Href: "?size=20", Current: true}, {Label: "50", Href: "?"}}
+var sizes = []views.Tab{{Label: "10", Href: "/x?size=10"}, {Label: "20", Href: "/x?size=20", Current: true}, {Label: "50", Href: "/x"}}
