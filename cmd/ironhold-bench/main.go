@@ -57,8 +57,13 @@ func main() {
 		}
 		return nil
 	})
+	pages := flag.String("pages", "", "look at the pages of the portal with sample data at this `URL` instead: 50 people, a minute")
 	flag.Parse()
-	ok, err := run(ctx, o)
+	measured := func(ctx context.Context) (bool, error) { return run(ctx, o) }
+	if *pages != "" {
+		measured = func(ctx context.Context) (bool, error) { return lookAtPages(ctx, *pages) }
+	}
+	ok, err := measured(ctx)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "ironhold-bench:", err)
 		os.Exit(1)
