@@ -27,7 +27,7 @@ func FuzzOrderForm(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		in, _ := url.ParseQuery(raw)
-		a := readAsk(t.Context(), in, "step", "sort")
+		a := readAsk(t.Context(), choices{}, in, "step", "sort")
 		for _, fault := range a.faults {
 			if !utf8.ValidString(fault.Message) || strings.Contains(fault.Message, "⟦") {
 				t.Fatalf("a fault that cannot be shown: %q", fault.Message)
