@@ -36,7 +36,7 @@ func FuzzOrderForm(f *testing.F) {
 		if len(a.faults) > 0 {
 			return
 		}
-		again := readAsk(t.Context(), formValues(a.request, a.org), "step", "sort")
+		again := readAsk(t.Context(), choices{}, formValues(a.request, a.org), "step", "sort")
 		if len(again.faults) > 0 || !reflect.DeepEqual(again.request, a.request) || again.org != a.org {
 			t.Fatalf("%q: %+v became %+v, %v", raw, a.request, again.request, again.faults)
 		}
