@@ -16,7 +16,7 @@ func TestJobsAreForOperators(t *testing.T) {
 		values ('{}', 'holds_sweep', 25, 'default', 'available', clock_timestamp()) returning id`)
 	v.Go("/admin/orgs")
 	v.Follow(func() { v.Click(`main a[href="/admin/jobs/"]`) })
-	v.Wait("the list of jobs", `document.body.innerText.includes("holds_sweep")`)
+	v.Wait("the list of running jobs", `document.body.innerText.includes("No jobs found")`)
 	status := func(tab *Tab, method, at string) int {
 		t.Helper()
 		return Eval[int](tab, `(async () => (await fetch("`+at+`", {method: "`+method+`", headers: {"Content-Type": "application/json"}, body: "`+method+`" === "GET" ? null : '{"ids": ["`+fixture.Get[string](t, v.Owner, "select $1::bigint::text", id)+`"]}'})).status)()`)
