@@ -26,7 +26,7 @@ func Tally(ctx context.Context, db pg.DB, minutes int) ([]Minute, error) {
 			select m.at, count(*) filter (where t.outcome in ('held', 'replayed'))::int as held,
 			       count(*) filter (where t.outcome not in ('held', 'replayed', 'busy', 'checking'))::int as refused,
 			       count(*) filter (where t.outcome in ('busy', 'checking'))::int as undecided
-			  from span, generate_series(span.first, span.first + make_interval(mins => $1 - 1), interval '1 minute') as m (at)
+			  from span cross join generate_series(span.first, span.first + make_interval(mins => $1 - 1), interval '1 minute') as m (at)
 			  left join allocation_attempts t on t.at >= span.first and date_trunc('minute', t.at) = m.at
 			 group by m.at order by m.at`, minutes)
 		if err != nil {

@@ -68,7 +68,7 @@ var looks = map[string]look{
 	"no-substitute":          {"warn", "twins"},
 	"extension-used":         {"expired", "clock"},
 	"ceiling-reached":        {"cool", "clock"},
-	"service-ended":          {"expired", "clock"},
+	"service-ended":          {"calm", "server"},
 	"key-missing":            {"calm", "key"},
 	"key-reused":             {"calm", "twins"},
 	"waiting-list-full":      {"limit", "hourglass"},
