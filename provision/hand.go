@@ -14,8 +14,8 @@ import (
 	"ironhold/provision/driver"
 )
 
-// maxReason is the longest reason of a person, in characters.
-const maxReason = 500
+// MaxReason is the longest reason of a person, in characters.
+const MaxReason = 500
 
 // byHand closes a row that a person has in hand.
 func byHand(service uuid.UUID, kind driver.Kind, why string) closer {
@@ -41,10 +41,10 @@ func (s *Store) HandFailed(ctx context.Context, by pg.By, book *holds.Book, serv
 	switch {
 	case reason == "":
 		return &Invalid{Field: "reason", Code: "required", Message: "is required: say what is wrong"}
-	case utf8.RuneCountInString(reason) > maxReason || !utf8.ValidString(reason):
+	case utf8.RuneCountInString(reason) > MaxReason || !utf8.ValidString(reason):
 		return &Invalid{Field: "reason", Code: "too_long", Message: "must be text of at most 500 characters"}
 	}
-	reason = clip(reason, maxReason)
+	reason = clip(reason, MaxReason)
 	ok, err := giveUp(ctx, s.db, book, by, service, kind, reason, byHand(service, kind, reason))
 	return s.hand(ctx, service, kind, ok, err)
 }

@@ -57,6 +57,7 @@ type ServicePage struct {
 	CanEnd             bool
 	ReadyBy            *time.Time // by what the site promises
 	Fresh              bool       // confirmed a moment ago
+	Work               []WorkDone // set-up and wipe of the machine
 	Events             []Event
 	Faults             []Fault
 	Reason             string // as typed on the page that ends it

@@ -181,6 +181,8 @@ var pageAccess = map[string]may{
 	"POST /admin/people/{id}/reset":                       operators,
 	"POST /admin/people/{id}/disable":                     operators,
 	"POST /admin/people/{id}/enable":                      operators,
+	"GET /fleet/work":                                     staff,
+	"POST /fleet/work/{id}":                               {"-", "f", "f", "f", "f", "n"},
 	"GET /fleet/sites":                                    staff,
 	"GET /admin/health":                                   operators,
 	"GET /fleet/sites/{code}":                             staff,

@@ -64,6 +64,8 @@ func (s *server) pageRoutes() []route {
 
 		get("/fleet", accounts.SeeFleet, s.fleetBoard),
 		get("/fleet/machines/{tag}", accounts.SeeFleet, s.showMachine),
+		get("/fleet/work", accounts.SeeFleet, s.workBoard),
+		post("/fleet/work/{id}", accounts.FleetWrite, s.doWork),
 		post("/fleet/machines/{tag}/status", accounts.FleetWrite, s.moveMachine),
 		get("/org/rollout", accounts.SeeRollout, s.orgRollout),
 		post("/org/rollout", accounts.RolloutOrg, s.setOrgRollout),

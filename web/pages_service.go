@@ -106,6 +106,11 @@ func (s *server) serviceModel(ctx context.Context, r *http.Request) (m views.Ser
 	if actor.Role.Staff() {
 		m.Org = v.OrgSlug
 	}
+	work, err := s.Provision.Of(ctx, scope.OrgID, v.ID)
+	if err != nil {
+		return m, err
+	}
+	m.Work = workOf(work)
 	m.Notes, err = s.notesOf(ctx, desk.OfService, v.ID)
 	return m, err
 }

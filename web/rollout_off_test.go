@@ -33,7 +33,7 @@ var beginsNoHold = []string{
 // beginsNoHoldUnder are areas that have nothing to do with orders.
 var beginsNoHoldUnder = []string{
 	"/account", "/org/", "/invitation", "/reset", "/email", "/forgot", "/waiting", "/admin/", "/desk/notes", "/desk/requests", "/desk/holds/{id}/give-back", "/desk/simulate",
-	"/fleet/import", "/fleet/sites", "/dev/",
+	"/fleet/import", "/fleet/sites", "/fleet/work/", "/dev/",
 }
 
 // TestEveryWritingRouteIsDecided: nobody adds a way to a hold without the switch.

@@ -56,6 +56,11 @@ func deskPages(attempt views.AttemptPage, options []views.Option) []Page {
 			Blockers: []views.BlockerRow{{Application: text, State: text, Open: time.Minute, HoldsUp: 3}},
 			Tables:   []views.TableRow{{Name: "holds", Live: 1e6, Dead: 10, Hot: 97, Vacuumed: &now}, {Name: "machines"}},
 			Replicas: []views.ReplicaRow{{Name: text, Sync: "sync", Lag: time.Second}}})},
+		{"work", views.Work(views.WorkPage{AsOf: now, CanDo: true, Late: 1, Faults: []views.Fault{{Field: "reason-install-s1", Label: "Reason", Message: "x"}}, Items: []views.WorkRow{
+			{Service: "s1", Kind: "install", Tag: "GOT-1001", Place: text, Org: text, State: "queued", OS: "debian-13", Keys: []string{text}, Since: now, Age: time.Hour, Late: true, ByHand: true, Aside: true, Wrong: "x", Reason: text},
+			{Service: "s2", Kind: "wipe", Tag: "GOT-1002", Place: "GOT1", Org: text, State: "running", Driver: text, Percent: new(40), Since: now, Age: time.Minute, Detail: text, Trouble: text},
+		}})},
+		{"work-none", views.Work(views.WorkPage{AsOf: now})},
 		{"health-unwatched", views.Health(views.HealthPage{AsOf: now})},
 		{"checks-fine", views.Checks(views.ChecksPage{AsOf: now, Items: []views.CheckRow{{Name: "b", Description: "x"}}})},
 		{"import", views.Import(views.ImportPage{MaxMB: 16, Faults: []views.Fault{{Field: "file", Label: "x", Message: "y"}}})},

@@ -19,6 +19,13 @@ func init() {
 		}},
 		{name: "admin-org-no-reason", who: operator, title: "Error", show: func(v *visit) { v.Post("/admin/orgs/acme/suspend", "do", "suspend", "reason", "") }},
 		{name: "admin-checks", who: operator, show: at("/admin/checks")},
+		{name: "fleet-work", who: operator, show: func(v *visit) { v.rent(v.acme, "GOT-1"); v.rent(v.acme, "GOT-2"); v.Go("/fleet/work") }},
+		{name: "fleet-work-none", who: operator, show: at("/fleet/work")},
+		{name: "fleet-work-no-reason", who: operator, title: "Error", show: func(v *visit) {
+			service := v.rent(v.acme, "GOT-1")
+			v.Post("/fleet/work/"+service.String(), "kind", "install", "do", "failed", "reason", "")
+		}},
+		{name: "german-work", who: sales, show: func(v *visit) { v.german(); v.rent(v.acme, "GOT-1"); v.Go("/fleet/work") }},
 		{name: "admin-health", who: operator, sample: true, show: func(v *visit) { v.attempts(); v.Vitals.Refresh(v.t.Context()); v.Go("/admin/health") }},
 		{name: "admin-health-unwatched", who: operator, show: at("/admin/health")},
 		{name: "german-health", who: operator, show: func(v *visit) { v.german(); v.Vitals.Refresh(v.t.Context()); v.Go("/admin/health") }},
