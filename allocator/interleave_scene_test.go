@@ -78,7 +78,11 @@ func sold(ended string) string {
 	return `
 insert into services (id, org_id, machine_id, hold_id, started_at, ended_at, price_month_minor, setup_minor, currency)
 select '` + sceneService + `', org_id, machine_id, id, created_at, ` + ended + `, 4000, 0, 'EUR'
-  from holds where id = '` + sceneHold + `';`
+  from holds where id = '` + sceneHold + `';
+insert into provisionings (service_id, kind, org_id, machine_id, state, finished_at, finished_by)
+select s.id, k.kind, s.org_id, s.machine_id, k.state, case when k.state <> 'queued' then s.started_at end, case when k.state <> 'queued' then 'scene' end
+  from services s cross join (values ('install', 'done'), ('wipe', 'queued')) k (kind, state)
+ where s.id = '` + sceneService + `' and (k.kind = 'install' or s.ended_at is not null);`
 }
 
 func newStage(t *testing.T) *stage {
@@ -126,7 +130,7 @@ func (s *stage) set(t *testing.T, scene string) {
 begin;
 set local session_replication_role = replica;
 delete from services; delete from holds; delete from machines; delete from hold_events; delete from service_events;
-delete from machine_events; delete from allocation_attempts;
+delete from machine_events; delete from allocation_attempts; delete from provisionings; delete from provisioning_events;
 insert into machines select * from scene_machines;
 update org_limits set rollout = 'inherit', max_holds = 5 where (rollout, max_holds) <> ('inherit', 5);
 update rollout_launch set launch = 'on' where launch <> 'on';`+sql+`

@@ -162,7 +162,7 @@ func text(t *testing.T, client *http.Client, address string) string {
 var (
 	tags     = regexp.MustCompile(`<[^>]*>`)
 	uuids    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	changing = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?|\d{1,2} \w{3} \d{4}|\d{1,2}:\d\d(:\d\d)?|"(took_us|seconds_left|at_us|lot|faster_by_us)":\d+|"request_id":"[^"]*"|\d+ (ms|min|s)\b`)
+	changing = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?|\d{1,2} \w{3} \d{4}|\d{1,2}:\d\d(:\d\d)?|"(took_us|seconds_left|at_us|lot|faster_by_us)":\d+|"request_id":"[^"]*"|"provisioning":\{[^}]*\}|\d+ (ms|min|s)\b`)
 )
 
 // plain takes out what differs between two runs in any case. The form of a time stays, its zone too.
