@@ -43,7 +43,7 @@ func (n *names) of(ctx context.Context, actor string) string {
 		return ""
 	case "user":
 		return n.user(ctx, id)
-	case "sweep", "command", "database", "token", "webhooks", "visitor":
+	case "sweep", "command", "database", "token", "webhooks", "visitor", "provisioning", "planned":
 		return i18n.T(ctx, "actor."+kind)
 	}
 	if n.viewer.Role.Staff() {

@@ -21,7 +21,7 @@ var beginsNoHold = []string{
 	// What follows a hold.
 	"POST /api/v1/holds/{id}/extend", "POST /api/v1/holds/{id}/cancel", "POST /api/v1/holds/{id}/convert", "POST /api/v1/holds/{id}/substitute",
 	"POST /holds/{id}/extend", "POST /holds/{id}/cancel", "POST /holds/{id}/confirm", "POST /holds/{id}/substitute",
-	"POST /api/v1/services/{id}/end", "POST /services/{id}/end",
+	"POST /api/v1/services/{id}/end", "POST /api/v1/services/{id}/keep", "POST /services/{id}/end",
 	// Questions that are too long for an address.
 	"POST /api/v1/surveys",
 	// The fleet.

@@ -38,6 +38,8 @@ func commands() []*command {
 			short: "Move a machine on in its life; legal moves only.", run: machineStatus},
 		{name: "machine wiped", args: "TAG --reason R [--json]",
 			short: "Record that a machine was wiped; one in cleaning becomes ready.", run: machineWiped},
+		{name: "machine release", args: "TAG --reason R [--json]",
+			short: "Let a machine that was set aside after failures come back on sale.", run: machineRelease},
 		{name: "machine bmc", args: "TAG ADDRESS [--fingerprint F] [--json]",
 			short: "Record how a machine's BMC is reached: its address, or none, and the SHA-256 of its certificate.", run: machineBMC},
 		{name: "sweep", args: "[--json]",

@@ -49,6 +49,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"machine", "status", "T1", "sold", "--reason", "r"}, "sold"},
 		{[]string{"machine", "status", "T1", "ready"}, "--reason"},
 		{[]string{"machine", "wiped"}, "TAG"},
+		{[]string{"machine", "release"}, "TAG"},
 		{[]string{"sweep", "all"}, `"all"`},
 		{[]string{"help", "nothing"}, `"nothing"`},
 	} {

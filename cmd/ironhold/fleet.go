@@ -108,6 +108,26 @@ func machineWiped(ctx context.Context, c *call) error {
 	})
 }
 
+// machineRelease lets a machine that was set aside after failures come back on sale.
+func machineRelease(ctx context.Context, c *call) error {
+	reason := c.flags.String("reason", "", "why, a `text` for the history")
+	c.jsonFlag()
+	args, err := c.parse("TAG")
+	if err != nil {
+		return err
+	}
+	if err := c.require("reason"); err != nil {
+		return err
+	}
+	return c.withDatabase(ctx, func(_ settings, db *pgxpool.Pool) error {
+		m, err := fleet.New(db).Release(ctx, c.by(), args[0], *reason)
+		if err != nil {
+			return err
+		}
+		return c.printMachine(m)
+	})
+}
+
 func (c *call) printMachine(m fleet.Machine) error {
 	return c.print(struct {
 		AssetTag     string     `json:"asset_tag"`
