@@ -159,7 +159,7 @@ func TestTrial06ForgedMessages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	open := []string{
-		"/sign-in", "/sign-in/second", "/sign-in/passkey", "/sign-in/passkey/options", "/sign-out", "/preferences", "/invitation", "/reset", "/forgot",
+		"/sign-in", "/sign-in/second", "/sign-in/passkey", "/sign-in/passkey/options", "/sign-out", "/preferences", "/invitation", "/reset", "/forgot", "/email",
 	}
 	for _, rt := range s.server.routes {
 		if rt.public && rt.method != http.MethodGet && !slices.Contains(open, rt.pattern) && !strings.HasPrefix(rt.pattern, "/confirm-email") {
