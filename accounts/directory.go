@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"runtime"
 
@@ -18,13 +19,15 @@ type Directory struct {
 	// hashing has room for as many password checks as may run at once: each takes 19 MiB and a
 	// core, and a flood of sign-ins must be neither a flood of memory nor of work.
 	hashing  chan struct{}
+	tokens   *pg.Together[[sha256.Size]byte, map[[sha256.Size]byte]Actor]
 	breached string                                             // file of passwords that were stolen elsewhere; "" for none
 	onLink   func(ctx context.Context, tx pgx.Tx, l Link) error // nil: nobody is told
 }
 
 // New makes a directory on a pool, or on a transaction in tests and imports.
 func New(db pg.DB) *Directory {
-	return &Directory{db: db, hashing: make(chan struct{}, min(4, max(2, runtime.NumCPU())))}
+	return &Directory{db: db, hashing: make(chan struct{}, min(4, max(2, runtime.NumCPU()))),
+		tokens: pg.NewTogether[[sha256.Size]byte, map[[sha256.Size]byte]Actor]()}
 }
 
 // lockOrg locks the organisation's limits row, the first in the lock order, and makes it when it

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"strings"
 	"time"
 
@@ -98,31 +97,57 @@ func (d *Directory) ActorOfToken(ctx context.Context, token string) (Actor, erro
 	if len(token) != tokenLength || !strings.HasPrefix(token, tokenPrefix) {
 		return Actor{}, tokenRefused()
 	}
-	a := Actor{Kind: "token", TimeZone: "UTC"}
-	err := d.read(ctx, func(tx pgx.Tx) error {
-		var stale bool
-		err := tx.QueryRow(ctx, `
-			select t.id, t.name, t.role, coalesce(o.id, '00000000-0000-0000-0000-000000000000'),
-			       coalesce(o.slug, ''), coalesce(o.name, ''),
-			       coalesce(t.last_used_at < clock_timestamp() - interval '1 minute', true)
-			  from api_tokens t left join organisations o on o.id = t.org_id
-			 where t.hash = $1 and t.revoked_at is null`, tokenHash(token)).
-			Scan(&a.ID, &a.Name, &a.Role, &a.OrgID, &a.OrgSlug, &a.OrgName, &stale)
-		if err != nil || !stale {
-			return err
-		}
-		// Requests at the same moment do not queue here: one of them writes it.
-		_, err = tx.Exec(ctx, `update api_tokens set last_used_at = clock_timestamp()
-			where id = (select id from api_tokens where id = $1 for no key update skip locked)`, a.ID)
-		return err
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Actor{}, tokenRefused()
-	}
+	hash := [sha256.Size]byte(tokenHash(token))
+	found, err := d.tokens.Ask(ctx, d.actorsOfTokens, hash)
 	if err != nil {
 		return Actor{}, err
 	}
+	a, ok := found[hash]
+	if !ok {
+		return Actor{}, tokenRefused()
+	}
 	return a, nil
+}
+
+// actorsOfTokens reads those of many requests that came at the same moment.
+func (d *Directory) actorsOfTokens(ctx context.Context, hashes [][sha256.Size]byte) (map[[sha256.Size]byte]Actor, error) {
+	out := map[[sha256.Size]byte]Actor{}
+	keys := make([][]byte, len(hashes))
+	for i := range hashes {
+		keys[i] = hashes[i][:]
+	}
+	err := d.read(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `
+			select t.hash, t.id, t.name, t.role, coalesce(o.id, '00000000-0000-0000-0000-000000000000'),
+			       coalesce(o.slug, ''), coalesce(o.name, ''),
+			       coalesce(t.last_used_at < clock_timestamp() - interval '1 minute', true)
+			  from api_tokens t left join organisations o on o.id = t.org_id
+			 where t.hash = any($1) and t.revoked_at is null`, keys)
+		if err != nil {
+			return err
+		}
+		var (
+			hash   []byte
+			a      = Actor{Kind: "token", TimeZone: "UTC"}
+			stale  bool
+			stales []uuid.UUID
+		)
+		_, err = pgx.ForEachRow(rows, []any{&hash, &a.ID, &a.Name, &a.Role, &a.OrgID, &a.OrgSlug, &a.OrgName, &stale}, func() error {
+			out[[sha256.Size]byte(hash)] = a
+			if stale {
+				stales = append(stales, a.ID)
+			}
+			return nil
+		})
+		if err != nil || len(stales) == 0 {
+			return err
+		}
+		// Readings at the same moment, of other processes, do not queue here: one of them writes it.
+		_, err = tx.Exec(ctx, `update api_tokens set last_used_at = clock_timestamp()
+			where id in (select id from api_tokens where id = any($1) order by id for no key update skip locked)`, stales)
+		return err
+	})
+	return out, err
 }
 
 // Tokens lists the tokens of one organisation, or of staff for the zero id, newest first.

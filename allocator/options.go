@@ -48,7 +48,8 @@ type Allocator struct {
 	db       pg.DB
 	opt      Options
 	turns    *turns
-	looks    *sharedLooks
+	looks    *pg.Together[ask, *fleetLook]
+	refused  refusedLately
 	lastLook atomic.Pointer[datedLook]
 	classes  atomic.Pointer[catalogue]
 	log      *attemptLog
@@ -82,7 +83,7 @@ func New(db pg.DB, o Options) *Allocator {
 	if o.OnDecided == nil {
 		o.OnDecided = func(Decided) {}
 	}
-	a := &Allocator{db: db, opt: o, turns: newTurns(o.Concurrency), looks: newSharedLooks(), log: newAttemptLog(db, o.Logger)}
+	a := &Allocator{db: db, opt: o, turns: newTurns(o.Concurrency), looks: pg.NewTogether[ask, *fleetLook](), log: newAttemptLog(db, o.Logger)}
 	a.classes.Store(&catalogue{version: -1})
 	return a
 }

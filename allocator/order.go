@@ -74,11 +74,14 @@ func (a *Allocator) run(ctx context.Context, r *run) (Result, error) {
 	if r.attempt, err = uuid.NewV7(); err != nil {
 		return Result{}, fmt.Errorf("attempt id: %w", err)
 	}
-	if err := r.takeTurn(ctx); err != nil {
-		return r.finish(ctx, Result{Outcome: Busy, Detail: "the request ended while it waited for its turn"}), nil
+	res, done, err := r.refuseTogether(ctx)
+	if err == nil && !done {
+		if err := r.takeTurn(ctx); err != nil {
+			return r.finish(ctx, Result{Outcome: Busy, Detail: "the request ended while it waited for its turn"}), nil
+		}
+		defer r.leaveTurn()
+		res, err = r.decide(ctx)
 	}
-	defer r.leaveTurn()
-	res, err := r.decide(ctx)
 	if unknown, ok := errors.AsType[*pg.CommitUnknown](err); ok {
 		res, err = r.resolve(ctx, unknown)
 	}

@@ -16,7 +16,7 @@ import (
 func (r *run) explain(ctx context.Context) (s surveyed, err error) {
 	if r.shares {
 		r.leaveTurn() // those who wait for a look take no part of the database
-		look, err := r.a.looks.take(ctx, r.a.lookAtFleet)
+		look, err := r.a.looks.Ask(ctx, r.a.lookAtFleet)
 		if err != nil {
 			return surveyed{}, err
 		}
@@ -60,6 +60,9 @@ func (r *run) refuse(ctx context.Context, s surveyed) (Result, error) {
 		}
 	default:
 		res.Outcome = NoneLeft
+	}
+	if res.Outcome == NoneLeft || res.Outcome == AllHeld {
+		r.a.refused.remember(r.body)
 	}
 	return res, nil
 }

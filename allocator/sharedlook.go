@@ -2,7 +2,6 @@ package allocator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,26 +20,40 @@ type fleetLook struct {
 	groups []group
 	cat    *catalogue
 	asOf   time.Time // the database's, before the statement: later changes are not in it
+	asked  askedOf
 
 	mu   sync.Mutex
 	said map[string]func() (surveyed, error) // by request: those who want the same are told the same
 }
 
 // lookAt reads the fleet as an organisation sees it under a policy; uuid.Nil is nobody in particular.
-func (a *Allocator) lookAt(ctx context.Context, tx pgx.Tx, org uuid.UUID, p holds.Policy, machine string) (*fleetLook, error) {
+// asks are answered by statements that begin after the fleet was read.
+func (a *Allocator) lookAt(ctx context.Context, tx pgx.Tx, org uuid.UUID, p holds.Policy, machine string, asks ...ask) (*fleetLook, error) {
 	l := &fleetLook{}
+	var version int64
 	b := &pgx.Batch{}
-	b.Queue("select clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&l.asOf) })
+	sent := time.Now()
+	b.Queue("select clock_timestamp()").QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&l.asOf)
+		if err == nil {
+			a.clock.read(l.asOf, sent, time.Now())
+		}
+		return err
+	})
 	b.Queue(selectGroups, org, p.Window, p.Duration, p.Ceiling, machine).Query(func(rows pgx.Rows) (err error) {
 		l.groups, err = pgx.CollectRows(rows, pgx.RowToStructByName[group])
 		return err
 	})
+	// After the groups, so that every class they name is there.
+	b.Queue("select version from catalogue_version").QueryRow(func(row pgx.Row) error { return row.Scan(&version) })
+	if len(asks) > 0 {
+		l.asked = a.queueAsks(b, asks)
+	}
 	if err := pg.Pipeline(ctx, tx, b); err != nil {
 		return nil, fmt.Errorf("look at the fleet: %w", err)
 	}
-	// After the groups, so that every class they name is there.
 	var err error
-	l.cat, err = a.current(ctx, tx)
+	l.cat, err = a.at(ctx, tx, version)
 	return l, err
 }
 
@@ -66,79 +79,10 @@ func (l *fleetLook) surveyOnce(body []byte, r *Request) (surveyed, error) {
 	return answer()
 }
 
-// sharedLooks lets those who ask at the same moment be answered by one look at the database. A
-// look is only given to those who asked before it began, so that it is as fresh for each of them
-// as a look of its own: what was committed before somebody asked is seen.
-type sharedLooks struct {
-	mu   sync.Mutex
-	next *flight       // has not begun: who comes now may join
-	turn chan struct{} // one look at a time; meanwhile the next one gathers
-}
-
-type flight struct {
-	done chan struct{}
-	look *fleetLook
-	err  error
-}
-
-func newSharedLooks() *sharedLooks { return &sharedLooks{turn: make(chan struct{}, 1)} }
-
-// errNotBegun is told to those who had joined a look whose leader went away.
-var errNotBegun = errors.New("the look never began")
-
-// take joins the look that has not begun yet, or leads one. read is run by the leader, under a
-// context that the leader's end does not cancel: the others still want the answer.
-func (s *sharedLooks) take(ctx context.Context, read func(context.Context) (*fleetLook, error)) (*fleetLook, error) {
-	for {
-		s.mu.Lock()
-		f := s.next
-		if f == nil {
-			f = &flight{done: make(chan struct{}), err: errNotBegun}
-			s.next = f
-			s.mu.Unlock()
-			s.lead(ctx, f, read)
-		} else {
-			s.mu.Unlock()
-		}
-		select {
-		case <-f.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		if !errors.Is(f.err, errNotBegun) {
-			return f.look, f.err
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-}
-
-func (s *sharedLooks) lead(ctx context.Context, f *flight, read func(context.Context) (*fleetLook, error)) {
-	defer close(f.done)
-	begin := func() { // from here on nobody joins
-		s.mu.Lock()
-		s.next = nil
-		s.mu.Unlock()
-	}
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		begin()
-		return
-	}
-	begin()
-	// The pool's statement timeout bounds the statement; this bounds the wait for a connection.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	f.look, f.err = read(ctx)
-}
-
-// lookAtFleet reads what sharedLooks share.
-func (a *Allocator) lookAtFleet(ctx context.Context) (l *fleetLook, err error) {
+// lookAtFleet reads what many share, and answers what they ask beside it.
+func (a *Allocator) lookAtFleet(ctx context.Context, asks []ask) (l *fleetLook, err error) {
 	err = a.reading(ctx, func(tx pgx.Tx) error {
-		l, err = a.lookAt(ctx, tx, uuid.Nil, a.opt.Policy, "")
+		l, err = a.lookAt(ctx, tx, uuid.Nil, a.opt.Policy, "", asks...)
 		return err
 	})
 	return l, err
