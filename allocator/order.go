@@ -41,6 +41,7 @@ type run struct {
 	bound    bool // the bound on time was reached
 
 	shares    bool   // a look that is not the organisation's own can explain this order
+	together  bool   // has asked together with others
 	endTurn   func() // nil while it is not this order's turn
 	simulated bool   // ends with a rollback where an order commits
 }
@@ -80,6 +81,12 @@ func (a *Allocator) run(ctx context.Context, r *run) (Result, error) {
 			return r.finish(ctx, Result{Outcome: Busy, Detail: "the request ended while it waited for its turn"}), nil
 		}
 		defer r.leaveTurn()
+		// Most of a crowd wait here while the last machines go: they ask together too.
+		if !r.together {
+			res, done, err = r.refuseTogether(ctx)
+		}
+	}
+	if err == nil && !done {
 		res, err = r.decide(ctx)
 	}
 	if unknown, ok := errors.AsType[*pg.CommitUnknown](err); ok {

@@ -42,17 +42,22 @@ select a.org_id, a.key from unnest($1::uuid[], $2::text[]) as a(org_id, key)
 // selectPlain lists the organisations of which no rule speaks before the fleet: not suspended, below
 // the caps, no machine cooling down. No lock: whoever is refused by an older state than that of its
 // own lock would have been refused a moment earlier, and what is found here holds no one.
+//
+// Each asks for an order that only the index by organisation has: where one organisation has most of
+// the holds, another index would look as good and be read from end to end.
 const selectPlain = `
 select a.org_id
   from unnest($1::uuid[]) as a(org_id)
   join organisations o on o.id = a.org_id
   join org_limits l on l.org_id = a.org_id
  cross join lateral (
-   select (select count(*) from holds h where h.org_id = a.org_id and h.state = 'held' and h.expires_at > clock_timestamp()) as live,
+   select (select count(*) from (select 1 from holds h where h.org_id = a.org_id and h.state = 'held' and h.expires_at > clock_timestamp()
+                                  order by h.expires_at limit l.max_holds) x) as live,
           (select count(*) from services s where s.org_id = a.org_id and s.ended_at is null) as active offset 0) c
  where o.suspended_at is null and c.live < l.max_holds and c.live + c.active < l.max_machines
    and not exists (
-     select from holds h where h.org_id = a.org_id and h.created_at > clock_timestamp() - $2::interval
+     select from (select h.machine_id, h.created_at, h.expires_at from holds h
+                   where h.org_id = a.org_id and h.created_at > clock_timestamp() - $2::interval order by h.idempotency_key offset 0) h
       group by h.machine_id having sum(greatest(h.expires_at - h.created_at, interval '0')) + $3::interval > $4::interval)`
 
 // queueAsks queues the questions of many on the batch that reads the fleet.
@@ -102,6 +107,8 @@ func (r *run) refuseTogether(ctx context.Context) (res Result, done bool, err er
 	if r.simulated || r.o.Request.Machine != "" || r.o.OverrideCoolDown != "" || !r.a.refused.lately(r.body) {
 		return Result{}, false, nil
 	}
+	r.leaveTurn() // those who wait for a look take no part of the database
+	r.together = true
 	q := ask{r.o.OrgID, r.o.Key}
 	look, err := r.a.looks.Ask(ctx, r.a.lookAtFleet, q)
 	if err != nil {

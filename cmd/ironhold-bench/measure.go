@@ -12,16 +12,20 @@ import (
 
 	"ironhold/allocator"
 	"ironhold/cmd/ironhold-bench/bench"
+	"ironhold/migrations/pgembed"
 )
 
 type measure struct {
 	options
+	server  *pgembed.Server
 	fleet   *bench.Fleet
+	pool    *pgxpool.Pool // of the application
 	alloc   *allocator.Allocator
 	url     string // of the application's login
 	dir     string
 	pgbench string
 	plain   *pgxpool.Pool // instead of pgbench
+	ratios  map[string]float64
 }
 
 // side collects the rounds of one contender at one number of clients.
@@ -36,27 +40,27 @@ func (s *side) add(r bench.Run) {
 	s.p99 = append(s.p99, float64(r.P99.Microseconds())/1000)
 }
 
-// all measures and prints the table. It reports whether no order was refused.
-func (m *measure) all(ctx context.Context) (bool, error) {
+// all measures claims on both sides. It reports whether no order was refused.
+func (m *measure) all(ctx context.Context) (*table, bool, error) {
 	// Warm both sides; the first orders also tell what a hold looks like.
 	if _, err := m.fleet.Orders(ctx, m.alloc, 4, 200); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	if err := m.fleet.Sample(ctx); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	if _, err := m.statement(ctx, 4, 200); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	claims := make([]int, len(m.clients))
 	for i, clients := range m.clients {
 		if err := m.fleet.Clear(ctx); err != nil {
-			return false, err
+			return nil, false, err
 		}
 		probe := max(40, clients*10)
 		began := time.Now()
 		if _, err := m.fleet.Orders(ctx, m.alloc, clients, probe); err != nil {
-			return false, err
+			return nil, false, err
 		}
 		n := int(float64(probe) * m.round.Seconds() / time.Since(began).Seconds())
 		n = min(max(n, clients*10, 100), m.machines*4/10) // the fleet does not run out
@@ -75,12 +79,12 @@ func (m *measure) all(ctx context.Context) (bool, error) {
 		for i, clients := range m.clients {
 			for k := range 2 {
 				if err := m.fleet.Clear(ctx); err != nil {
-					return false, err
+					return nil, false, err
 				}
 				if (round+k)%2 == 0 { // each side begins as often as the other
 					r, err := m.fleet.Orders(ctx, m.alloc, clients, claims[i])
 					if err != nil {
-						return false, err
+						return nil, false, err
 					}
 					ours[i].add(r)
 					asked += r.Asked
@@ -91,21 +95,21 @@ func (m *measure) all(ctx context.Context) (bool, error) {
 				}
 				r, err := m.statement(ctx, clients, claims[i])
 				if err != nil {
-					return false, err
+					return nil, false, err
 				}
 				theirs[i].add(r)
 				unwritten += r.Asked - r.Claims
 			}
 		}
 	}
-	m.print(ours, theirs, claims)
+	t := m.claims(ours, theirs, claims)
 	total := 0
 	for _, what := range slices.Sorted(maps.Keys(refused)) {
 		total += refused[what]
 	}
-	fmt.Printf("orders refused while a machine was free: %d of %d %s\n", total, asked, list(refused))
-	fmt.Printf("statements that wrote nothing (the machine was taken under way): %d; they do not count as claims\n", unwritten)
-	return total == 0, nil
+	t.note("orders refused while a machine was free: %d of %d %s", total, asked, list(refused))
+	t.note("statements that wrote nothing (the machine was taken under way): %d; they do not count as claims", unwritten)
+	return t, total == 0, nil
 }
 
 func (m *measure) statement(ctx context.Context, clients, n int) (bench.Run, error) {
@@ -115,28 +119,30 @@ func (m *measure) statement(ctx context.Context, clients, n int) (bench.Run, err
 	return m.fleet.Pgbench(ctx, m.pgbench, m.url, m.dir, clients, n)
 }
 
-func (m *measure) print(ours, theirs []side, claims []int) {
+// claims is the table of both sides.
+func (m *measure) claims(ours, theirs []side, claims []int) *table {
 	mark := "pgbench"
 	if m.plain != nil {
 		mark = "statement*"
 	}
-	fmt.Printf("\n%7s %7s  %22s  %9s %9s  %22s  %9s %9s  %6s\n", "clients", "claims", "orders/s", "p50 ms", "p99 ms",
-		mark+"/s", "p50 ms", "p99 ms", "ratio")
+	t := &table{title: fmt.Sprintf("Claims beside the cheapest correct statement, %d equal machines", m.machines),
+		head: []string{"clients", "claims", "orders/s", "p50 ms", "p99 ms", mark + "/s", "p50 ms", "p99 ms", "ratio"}}
 	for i, clients := range m.clients {
-		a, alow, ahigh := bench.Median(ours[i].rates)
-		b, blow, bhigh := bench.Median(theirs[i].rates)
+		a, _, _ := bench.Median(ours[i].rates)
+		b, _, _ := bench.Median(theirs[i].rates)
 		ratio := 0.0
 		if b > 0 {
 			ratio = a / b
 		}
-		a50, _, _ := bench.Median(ours[i].p50)
-		a99, _, _ := bench.Median(ours[i].p99)
-		b50, _, _ := bench.Median(theirs[i].p50)
-		b99, _, _ := bench.Median(theirs[i].p99)
-		fmt.Printf("%7d %7d  %22s  %9.2f %9.2f  %22s  %9.2f %9.2f  %5.0f%%\n", clients, claims[i], spread(a, alow, ahigh), a50, a99,
-			spread(b, blow, bhigh), b50, b99, ratio*100)
+		if clients == 32 {
+			m.ratios["claims"] = ratio
+		}
+		middle := func(v []float64) float64 { m, _, _ := bench.Median(v); return m }
+		t.add(clients, claims[i], spreadOf(ours[i].rates), middle(ours[i].p50), middle(ours[i].p99),
+			spreadOf(theirs[i].rates), middle(theirs[i].p50), middle(theirs[i].p99), fmt.Sprintf("%.0f %%", ratio*100))
 	}
-	fmt.Println("\nmedians over the rounds, in brackets the lowest and the highest; latencies of pgbench are of the statement alone")
+	t.note("medians over the rounds, in brackets the lowest and the highest; latencies of pgbench are of the statement alone")
+	return t
 }
 
 func spread(median, low, high float64) string {

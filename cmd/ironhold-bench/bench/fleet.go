@@ -103,3 +103,54 @@ func (f *Fleet) orgsOf(client, n int) []uuid.UUID {
 	from := client * each % len(f.Orgs)
 	return f.Orgs[from:min(from+each, len(f.Orgs))]
 }
+
+// SellOut lets the first organisation hold every machine for a long time. Triggers are off: it is
+// the state that is wanted, not the work.
+func (f *Fleet) SellOut(ctx context.Context) error {
+	if err := f.Clear(ctx); err != nil {
+		return err
+	}
+	return f.quietly(ctx, `
+insert into holds (id, org_id, machine_id, idempotency_key, created_at, expires_at, created_by)
+select gen_random_uuid(), $1, m.id, gen_random_uuid()::text, clock_timestamp() - interval '1 hour', clock_timestamp() + interval '1 day', 'bench'
+  from machines m`, f.Orgs[0])
+}
+
+// GiveBack frees so many of the machines that are held.
+func (f *Fleet) GiveBack(ctx context.Context, n int) error {
+	return f.quietly(ctx, `
+update holds set state = 'cancelled', closed_at = clock_timestamp()
+ where id in (select id from holds where state = 'held' limit $1)`, n)
+}
+
+// quietly runs a statement without triggers and renews the statistics.
+func (f *Fleet) quietly(ctx context.Context, sql string, args ...any) error {
+	err := pgx.BeginFunc(ctx, f.Owner, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, sql, args...)
+		return err
+	})
+	if err == nil {
+		_, err = f.Owner.Exec(ctx, "vacuum (analyze) holds")
+	}
+	if err != nil {
+		return fmt.Errorf("prepare the fleet: %w", err)
+	}
+	return nil
+}
+
+// Overdue gives the fleet so many overdue holds that no sweep has come by, on machines of their own.
+func (f *Fleet) Overdue(ctx context.Context, n int) error {
+	if err := f.quietly(ctx, `
+insert into machines (id, asset_tag, site_code, cpu, cores, threads, ram_gb, price_month_minor, status, class_id)
+select gen_random_uuid(), 'late-' || i, 'SITE1', 'late', 1, 1, 1, 1, 'retired', $1 from generate_series(1, $2::int) i on conflict do nothing`,
+		f.ClassID, n); err != nil {
+		return err
+	}
+	return f.quietly(ctx, `
+insert into holds (id, org_id, machine_id, idempotency_key, created_at, expires_at, created_by)
+select gen_random_uuid(), $1, m.id, gen_random_uuid()::text, clock_timestamp() - interval '2 hours', clock_timestamp() - interval '1 hour', 'bench'
+  from machines m where asset_tag like 'late-%'`, f.Orgs[1])
+}
