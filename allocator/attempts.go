@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"ironhold/fleet"
 )
 
 // Attempt is the record of one order request, with the two passes.
@@ -157,8 +159,9 @@ func (a *Allocator) fasterThanLook(ctx context.Context, tx pgx.Tx, t *Attempt) (
 		return nil, err
 	}
 	var classes []int
-	for _, c := range cat.byPrice {
-		if fits(&r, &c.Spec) {
+	var c fleet.Class
+	for _, id := range cat.byPrice {
+		if cat.fill(int(id), &c) && fits(&r, &c.Spec) {
 			classes = append(classes, c.ID)
 		}
 	}

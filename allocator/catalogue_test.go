@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -17,7 +18,11 @@ func drawClasses(t *rapid.T) []fleet.Class {
 	for i := range out {
 		id += rapid.IntRange(1, 3).Draw(t, "gap")
 		out[i] = fleet.Class{ID: id, Spec: fleet.Spec{PriceMonthMinor: rapid.Int64Range(0, 5).Draw(t, "price"),
-			Cores: rapid.IntRange(1, 3).Draw(t, "cores"), RAMGB: rapid.SampledFrom([]int{4, 8}).Draw(t, "ram")}}
+			Cores: rapid.IntRange(1, 3).Draw(t, "cores"), RAMGB: rapid.SampledFrom([]int{4, 8}).Draw(t, "ram"), SiteCode: rapid.SampledFrom([]string{"A", "B"}).Draw(t, "site"),
+			Vendor: "v", Model: "m", CPU: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "cpu"), CPUCount: 2, Threads: 4, ECC: rapid.Bool().Draw(t, "ecc"),
+			NVMeGB: 1, SSDGB: 100_000_000, HDDGB: 3, GPU: "g", NICMbps: 100_000_000, SetupMinor: 100_000_000_000, Currency: "EUR",
+			Drives:   rapid.SampledFrom([][]fleet.Drive{nil, {{Kind: "nvme", GB: 1}}, {{Kind: "hdd", GB: 1}, {Kind: "hdd", GB: 2}}}).Draw(t, "drives"),
+			Features: rapid.SampledFrom([][]string{nil, {"ipmi"}, {"ipmi", "raid"}}).Draw(t, "features")}}
 	}
 	return out
 }
@@ -35,22 +40,25 @@ func TestCatalogueGrows(t *testing.T) {
 			if !slices.Equal(before, c.byPrice) {
 				rt.Fatal("an older version changed")
 			}
+			if rapid.Bool().Draw(rt, "twice") { // two grow from one version, and neither sees the other's
+				next = c.with(int64(to), slices.Clone(classes[from:to]))
+			}
 			c, from = next, to
 		}
 		byID := map[int]fleet.Class{}
 		for _, x := range classes {
 			byID[x.ID] = x
 		}
-		for id := -1; id < len(c.byID)+2; id++ {
+		for id := -1; id < len(c.classes)+2; id++ {
 			x, there := byID[id]
-			if got := c.class(id); (got != nil) != there || there && (got.ID != x.ID || got.PriceMonthMinor != x.PriceMonthMinor) {
+			if got := c.class(id); (got != nil) != there || there && !reflect.DeepEqual(*got, x) {
 				rt.Fatalf("class %d: %+v, want %+v", id, got, x)
 			}
 		}
 		slices.SortFunc(classes, func(a, b fleet.Class) int {
 			return cmp.Or(cmp.Compare(a.PriceMonthMinor, b.PriceMonthMinor), cmp.Compare(a.ID, b.ID))
 		})
-		if !slices.EqualFunc(c.byPrice, classes, func(a *fleet.Class, b fleet.Class) bool { return a.ID == b.ID }) {
+		if !slices.EqualFunc(c.byPrice, classes, func(a int32, b fleet.Class) bool { return int(a) == b.ID }) {
 			rt.Fatalf("not by price: %v", c.byPrice)
 		}
 	})
@@ -63,8 +71,8 @@ func TestRankingStepByStep(t *testing.T) {
 		r := Request{MinCores: rapid.IntRange(0, 3).Draw(rt, "min cores")}
 		c := (&catalogue{}).with(1, drawClasses(rt))
 		var want []*fleet.Class
-		for _, x := range c.byPrice {
-			if fits(&r, &x.Spec) {
+		for _, id := range c.byPrice {
+			if x := c.class(int(id)); fits(&r, &x.Spec) {
 				want = append(want, x)
 			}
 		}
@@ -72,7 +80,7 @@ func TestRankingStepByStep(t *testing.T) {
 		slices.SortFunc(want, func(a, b *fleet.Class) int {
 			return cmp.Or(cmp.Compare(a.PriceMonthMinor, b.PriceMonthMinor), cmp.Compare(over(a), over(b)), cmp.Compare(a.ID, b.ID))
 		})
-		k := rankClasses(&r, c.byPrice)
+		k := rankClasses(&r, c)
 		for n := 0; n <= len(want); n += rapid.IntRange(1, 9).Draw(rt, "step") {
 			if got := k.upTo(n); got != n {
 				rt.Fatalf("up to %d: %d", n, got)
@@ -102,6 +110,6 @@ func BenchmarkFirstClasses(b *testing.B) {
 	}
 	c := (&catalogue{}).with(1, classes)
 	for b.Loop() {
-		rankClasses(&Request{MinCores: 8}, c.byPrice).upTo(firstChunk)
+		rankClasses(&Request{MinCores: 8}, c).upTo(firstChunk)
 	}
 }

@@ -157,15 +157,15 @@ func (l *fleetLook) offers(q OfferQuery, mine yours) Offers {
 // fold adds the groups of each fitting class up.
 func fold(r *Request, gs []group, cat *catalogue) []Offer {
 	byClass := map[int]*Offer{}
+	var class fleet.Class
 	for i := range gs {
 		g := &gs[i]
-		class := cat.class(g.ClassID)
-		if class == nil || g.Status == string(fleet.Retired) || !fits(r, &class.Spec) {
+		if !cat.fill(g.ClassID, &class) || g.Status == string(fleet.Retired) || !fits(r, &class.Spec) {
 			continue
 		}
 		o := byClass[g.ClassID]
 		if o == nil {
-			o = &Offer{Class: *class}
+			o = &Offer{Class: class}
 			byClass[g.ClassID] = o
 		}
 		o.count(g.Count, g.InService, g.Held, g.Status == string(fleet.Ready))

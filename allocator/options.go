@@ -52,6 +52,7 @@ type Allocator struct {
 	refused  refusedLately
 	lastLook atomic.Pointer[datedLook]
 	classes  atomic.Pointer[catalogue]
+	reload   chan struct{} // who renews classes
 	log      *attemptLog
 	clock    serverClock
 }
@@ -83,7 +84,7 @@ func New(db pg.DB, o Options) *Allocator {
 	if o.OnDecided == nil {
 		o.OnDecided = func(Decided) {}
 	}
-	a := &Allocator{db: db, opt: o, turns: newTurns(o.Concurrency), looks: pg.NewTogether[ask, *fleetLook](), log: newAttemptLog(db, o.Logger)}
+	a := &Allocator{db: db, opt: o, turns: newTurns(o.Concurrency), looks: pg.NewTogether[ask, *fleetLook](), log: newAttemptLog(db, o.Logger), reload: make(chan struct{}, 1)}
 	a.classes.Store(&catalogue{version: -1})
 	return a
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"ironhold/fleet"
 	"ironhold/holds"
 	"ironhold/migrations/pg"
 )
@@ -277,7 +276,7 @@ func (r *run) opening() *opening {
 		return q
 	}
 	q.cat = r.a.classes.Load()
-	r.newLook(rankClasses(&r.o.Request, q.cat.byPrice))
+	r.newLook(rankClasses(&r.o.Request, q.cat))
 	q.look = r.look.queueFirst(&q.batch, firstLook)
 	q.gate = r.queueGate(&q.batch)
 	return q
@@ -310,9 +309,9 @@ func (r *run) opened(ctx context.Context, tx pgx.Tx, q *opening) (first []candid
 		return nil, Result{Outcome: Invalid, Faults: faults}, true, nil
 	}
 	if q.gate == nil {
-		fit := &ranking{request: &r.o.Request}
-		if c := cat.class(q.classID); c != nil {
-			fit.rest = []*fleet.Class{c}
+		fit := &ranking{request: &r.o.Request, cat: cat}
+		if cat.class(q.classID) != nil {
+			fit.rest = []int32{int32(q.classID)} //nolint:gosec // the column's type
 		}
 		r.newLook(fit)
 		b := &pgx.Batch{}
@@ -326,7 +325,7 @@ func (r *run) opened(ctx context.Context, tx pgx.Tx, q *opening) (first []candid
 		return nil, res, done, err
 	}
 	if q.cat != nil && q.cat.version != q.version {
-		r.newLook(rankClasses(&r.o.Request, cat.byPrice)) // a class may be new
+		r.newLook(rankClasses(&r.o.Request, cat)) // a class may be new
 		first, err = r.look.look(ctx, tx, firstLook)
 		return first, Result{}, false, err
 	}

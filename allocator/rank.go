@@ -20,24 +20,27 @@ type ranked struct {
 // first, and an auction fleet has nearly as many classes as machines.
 type ranking struct {
 	request *Request
-	rest    []*fleet.Class // not looked at yet, by price
+	cat     *catalogue
+	rest    []int32 // identifiers of the classes that were not looked at yet, by price
 	done    []ranked
 }
 
-func rankClasses(r *Request, byPrice []*fleet.Class) *ranking {
-	return &ranking{request: r, rest: byPrice}
+func rankClasses(r *Request, cat *catalogue) *ranking {
+	return &ranking{request: r, cat: cat, rest: cat.byPrice}
 }
 
 // upTo works the list out until it has n classes or all, and returns how many of these there are.
 // Classes of equal price are always listed together.
 func (k *ranking) upTo(n int) int {
+	var c fleet.Class
 	for len(k.done) < n && len(k.rest) > 0 {
-		first, from := k.rest[0], len(k.done)
-		for len(k.rest) > 0 && k.rest[0].PriceMonthMinor == first.PriceMonthMinor && k.rest[0].Currency == first.Currency {
-			if c := k.rest[0]; fits(k.request, &c.Spec) {
-				k.done = append(k.done, ranked{class: c, over: overFulfilment(k.request, &c.Spec)})
-			}
+		price, currency, from := k.cat.classes[k.rest[0]].price, k.cat.currency(k.rest[0]), len(k.done)
+		for len(k.rest) > 0 && k.cat.classes[k.rest[0]].price == price && k.cat.currency(k.rest[0]) == currency {
+			id := int(k.rest[0])
 			k.rest = k.rest[1:]
+			if !k.cat.classes[id].less(k.request) && k.cat.fill(id, &c) && fits(k.request, &c.Spec) {
+				k.done = append(k.done, ranked{class: k.cat.class(id), over: overFulfilment(k.request, &c.Spec)})
+			}
 		}
 		group := k.done[from:]
 		slices.SortFunc(group, func(a, b ranked) int {

@@ -41,7 +41,7 @@ func TestCandidatesAgainstReference(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			l := a.newLooker(fl.me, rankClasses(&r, cat.byPrice), nil)
+			l := a.newLooker(fl.me, rankClasses(&r, cat), nil)
 			l.start = start
 			for {
 				found, err := l.look(t.Context(), tx, rapid.IntRange(1, 8).Draw(rt, "n"))

@@ -64,10 +64,10 @@ func explain(r *Request, gs []group, cat *catalogue) (surveyed, error) {
 	var s surveyed
 	counts := map[Reason]int{}
 	var misses missSet
+	var class fleet.Class
 	for i := range gs {
 		g := &gs[i]
-		class := cat.class(g.ClassID)
-		if class == nil {
+		if !cat.fill(g.ClassID, &class) {
 			return surveyed{}, fmt.Errorf("survey: class %d is not in the catalogue", g.ClassID)
 		}
 		s.Considered += g.Count

@@ -221,7 +221,7 @@ func (a *Allocator) firstFree(ctx context.Context, tx pgx.Tx, cat *catalogue, w 
 		}
 		only = &id
 	}
-	l := a.newLooker(w.OrgID, rankClasses(&r, cat.byPrice), only)
+	l := a.newLooker(w.OrgID, rankClasses(&r, cat), only)
 	l.tried = append(l.tried, taken...)
 	found, err := l.look(ctx, tx, 1)
 	if err != nil || len(found) == 0 {
