@@ -26,6 +26,7 @@ type measure struct {
 	pgbench string
 	plain   *pgxpool.Pool // instead of pgbench
 	ratios  map[string]float64
+	ordered func(done int) // tells how far scale is
 }
 
 // side collects the rounds of one contender at one number of clients.

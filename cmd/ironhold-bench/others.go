@@ -117,6 +117,7 @@ func (m *measure) fairness(ctx context.Context) (*table, error) {
 		{"a sweep of 100,000 overdue holds", overdue, sweep},
 		{"staff listing the whole fleet with reasons", nothing, export},
 	} {
+		fmt.Println("beside", c.what)
 		row, err := m.beside(ctx, c.what, c.prepare, c.f)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.what, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"ironhold/allocator"
 	"ironhold/cmd/ironhold-bench/bench"
 	"ironhold/migrations/pg"
+	"ironhold/progress"
 )
 
 // requests are what is asked of a large fleet, the picky ones included.
@@ -31,13 +33,19 @@ func requests() allocator.Request {
 	return allocator.Request{}
 }
 
+// scaleOrders is how many orders each fleet gets, the first hundred not counted.
+const scaleOrders = 600
+
 // scale measures one client's orders on fleets of growing size and of both kinds.
 func (m *measure) scale(ctx context.Context, sizes []int) (*table, bool, error) {
 	t := &table{title: "Orders of one client by the size of the fleet", head: []string{"fleet", "machines", "classes", "first order ms",
 		"order p50 ms", "p99 ms", "without commit p50 ms", "p99 ms", "heap MB", "catalogue ms", "survey ms", "first page ms"}}
 	ok := true
-	for _, auction := range []bool{false, true} {
-		for _, n := range sizes {
+	bar := progress.New(os.Stderr, "scale, orders", 2*len(sizes)*scaleOrders)
+	defer bar.Done()
+	for i, auction := range []bool{false, true} {
+		for j, n := range sizes {
+			m.ordered = func(done int) { bar.At((i*len(sizes)+j)*scaleOrders + done) }
 			if err := m.scaleOne(ctx, t, n, auction, &ok); err != nil {
 				return nil, false, err
 			}
@@ -80,7 +88,8 @@ func (m *measure) scaleOne(ctx context.Context, t *table, n int, auction bool, o
 		return err
 	}
 	var orders, simulated []time.Duration
-	for i := range 600 {
+	for i := range scaleOrders {
+		m.ordered(i)
 		d, err := timed(order)
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ironhold/fleet"
+	"ironhold/progress"
 )
 
 func importFleet(ctx context.Context, c *call) error {
@@ -37,7 +38,9 @@ func importFleet(ctx context.Context, c *call) error {
 		return fmt.Errorf("%s is a folder, not a file", args[0])
 	}
 	return c.withDatabase(ctx, func(_ settings, db *pgxpool.Pool) error {
-		report, err := fleet.New(db).Import(ctx, c.by(), file, fleet.ImportOptions{DryRun: *dryRun})
+		bar := progress.New(c.stderr, "import, rows", 0)
+		report, err := fleet.New(db).Import(ctx, c.by(), file, fleet.ImportOptions{DryRun: *dryRun, Progress: bar.At})
+		bar.Done()
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}

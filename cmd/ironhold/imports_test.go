@@ -40,6 +40,8 @@ var allowed = map[string][]string{
 	"cmd/ironhold":        {"*"},
 	// How the server is.
 	"migrations/pg/vitals": {"migrations/pg"},
+	// How far long work is.
+	"progress": {},
 
 	// Tools of the developers, not part of the product.
 	"migrations/pgtest":        {"*"},
