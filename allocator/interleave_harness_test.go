@@ -140,7 +140,7 @@ func (o *other) start(ctx context.Context, watch *pgxpool.Conn, patient time.Dur
 			continue
 		}
 		var waits bool
-		err := watch.QueryRow(ctx, "select exists (select from pg_stat_activity where pid = $1 and wait_event_type = 'Lock')",
+		err := watch.QueryRow(ctx, "select exists (select from pg_stat_activity where pid = $1 and wait_event_type = 'Lock' and wait_event <> 'extend')",
 			o.tr.backend.Load()).Scan(&waits)
 		if err != nil {
 			return fmt.Errorf("watch: %w", err)
