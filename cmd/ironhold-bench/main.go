@@ -210,7 +210,7 @@ func (m *measure) everything(ctx context.Context) (bool, error) {
 		case "http":
 			t, fine, err = m.http(ctx)
 		case "no":
-			t, fine, err = m.no(ctx)
+			t, fine, err = m.noOn(ctx, soldOut)
 		case "rush":
 			t, err = m.rush(ctx, 10_000, 100)
 		case "one":

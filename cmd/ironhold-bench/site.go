@@ -147,6 +147,25 @@ func during(clients int, d time.Duration, send func(client int) (int, error)) (l
 	return out, failed
 }
 
+// soldOut is how many machines the fleet has that is sold out: a look at it is part of each refusal,
+// shared by those who ask at the same moment, and it grows with the fleet.
+const soldOut = 1000
+
+// noOn is no on a fleet of its own.
+func (m *measure) noOn(ctx context.Context, machines int) (*table, bool, error) {
+	st, err := m.stage(ctx, "bench_no")
+	if err != nil {
+		return nil, false, err
+	}
+	defer st.close()
+	own := *m
+	own.pool = st.pool
+	if own.fleet, err = bench.Fill(ctx, st.owner, machines, m.orgs); err != nil {
+		return nil, false, err
+	}
+	return own.no(ctx)
+}
+
 // no compares refusals of a fleet that is sold out with /healthz, the cheapest answer there is.
 func (m *measure) no(ctx context.Context) (*table, bool, error) {
 	s, err := m.site(ctx)
