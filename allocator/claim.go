@@ -185,11 +185,16 @@ func (r *run) insert(ctx context.Context, tx pgx.Tx, c candidate, m lockedMachin
 		Survey: &Survey{Eligible: r.seen}, ArrivedAt: r.arrived, TookMicros: time.Since(r.began).Microseconds(), HoldID: &id,
 		Detail: r.detail("")}
 	b := &pgx.Batch{}
+	var sent time.Time
 	holds.QueueInsert(b, holds.NewHold{ID: id, OrgID: h.OrgID, MachineID: c.ID, IdempotencyKey: h.IdempotencyKey,
 		RequestHash: h.RequestHash, Request: h.Request, Decision: h.Decision, PriceMonthMinor: h.PriceMonthMinor,
 		SetupMinor: h.SetupMinor, Currency: h.Currency, Terms: h.Terms, AttemptID: h.AttemptID, Duration: r.a.opt.Policy.Duration,
-	}, r.o.By.Actor, func(created, expires time.Time) { h.CreatedAt, h.ExpiresAt, h.Now = created, expires, created })
+	}, r.o.By.Actor, func(created, expires time.Time) {
+		h.CreatedAt, h.ExpiresAt, h.Now = created, expires, created
+		r.a.clock.read(created, sent, time.Now()) // nothing is waited for before: a narrow reading
+	})
 	b.Queue(insertAttempt, row.values()...)
+	sent = time.Now()
 	if r.simulated {
 		b.Queue("release savepoint candidate")
 		err = pg.Pipeline(ctx, tx, b)
