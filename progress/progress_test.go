@@ -10,14 +10,14 @@ import (
 func TestLines(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		bar  Bar
+		bar  *Bar
 		want string
 	}{
-		{Bar{what: "import", done: 500}, "import: 500 after 10s"},
-		{Bar{what: "fill", total: 1000, done: 250}, "fill: 250 of 1000, about 30s left"},
-		{Bar{what: "fill", total: 1000}, "fill: 0 of 1000"},
-		{Bar{what: "fill", total: 1000, done: 500, terminal: true}, "fill [###############...............]  50 %, about 10s left"},
-		{Bar{what: "fill", total: 10, done: 12, terminal: true}, "fill [" + strings.Repeat("#", width) + "] 100 %, about 0s left"},
+		{&Bar{what: "import", done: 500}, "import: 500 after 10s"},
+		{&Bar{what: "fill", total: 1000, done: 250}, "fill: 250 of 1000, about 30s left"},
+		{&Bar{what: "fill", total: 1000}, "fill: 0 of 1000"},
+		{&Bar{what: "fill", total: 1000, done: 500, terminal: true}, "fill [###############...............]  50 %, about 10s left"},
+		{&Bar{what: "fill", total: 10, done: 12, terminal: true}, "fill [" + strings.Repeat("#", width) + "] 100 %, about 0s left"},
 	} {
 		if got := c.bar.line(10 * time.Second); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
