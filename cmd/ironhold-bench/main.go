@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ironhold/allocator"
@@ -27,7 +28,7 @@ import (
 )
 
 // everything that can be measured, in the order in which it is.
-var everything = []string{"claims", "http", "no", "rush", "one", "alternatives", "fairness", "scale"}
+var everything = []string{"claims", "http", "no", "rush", "one", "alternatives", "kill", "fairness", "scale"}
 
 const (
 	login    = "ironhold_app"
@@ -95,9 +96,20 @@ func main() {
 		}
 		return nil
 	})
+	prey := flag.String("victim", "", "refuse orders on this database until killed; the bench calls itself so")
+	preyOrg := flag.String("victim-org", "", "for this organisation")
 	flag.Parse()
 	measured := func(ctx context.Context) (bool, error) { return run(ctx, o) }
-	if *pages != "" {
+	switch {
+	case *prey != "":
+		measured = func(ctx context.Context) (bool, error) {
+			org, err := uuid.Parse(*preyOrg)
+			if err != nil {
+				return false, err
+			}
+			return false, victim(ctx, *prey, org)
+		}
+	case *pages != "":
 		measured = func(ctx context.Context) (bool, error) { return lookAtPages(ctx, *pages) }
 	}
 	ok, err := measured(ctx)
@@ -215,6 +227,8 @@ func (m *measure) everything(ctx context.Context) (bool, error) {
 			t, err = m.rush(ctx, 10_000, 100)
 		case "one":
 			t, err = m.one(ctx)
+		case "kill":
+			t, err = m.kill(ctx)
 		case "alternatives":
 			t, err = m.alternatives(ctx)
 		case "fairness":
