@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ironhold/fleet"
-	"ironhold/progress"
+	bars "ironhold/progress"
 )
 
 func importFleet(ctx context.Context, c *call) error {
@@ -38,7 +38,7 @@ func importFleet(ctx context.Context, c *call) error {
 		return fmt.Errorf("%s is a folder, not a file", args[0])
 	}
 	return c.withDatabase(ctx, func(_ settings, db *pgxpool.Pool) error {
-		bar := progress.New(c.stderr, "import, rows", 0)
+		bar := bars.New(c.stderr, "import, rows", 0)
 		report, err := fleet.New(db).Import(ctx, c.by(), file, fleet.ImportOptions{DryRun: *dryRun, Progress: bar.At})
 		bar.Done()
 		if err != nil {
