@@ -158,7 +158,7 @@ func (m *measure) one(ctx context.Context) (*table, error) {
 // triggers refuse the last one, since caps would be counted on an old snapshot: it runs without the
 // guard and is quicker than it could be.
 func (m *measure) alternatives(ctx context.Context) (*table, error) {
-	t := &table{title: "What people write instead (32 clients, 25 free machines)", head: []string{"", "claims/s", "refused while a machine was free", "failures"}}
+	t := &table{title: "What people write instead (25 clients, 25 free machines)", head: []string{"", "claims/s", "refused while a machine was free", "failures"}}
 	const free = 25
 	pick := "select id from machines m where class_id = $1 and status = 'ready' and not exists (select from holds h where h.machine_id = m.id and h.state = 'held') order by lot, id "
 	for _, c := range []struct{ name, lock string }{
