@@ -69,7 +69,7 @@ select $1, id, 'cancelled', 'past', now() - interval '2 hours', now() - interval
 	ask("at its cap", full, "k", LimitReached, true)
 	ask("suspended", suspended, "k", Suspended, true)
 	ask("not rolled out", off, "k", NotRolledOut, true)
-	ask("with a machine that is cooling down", cooling, "k", NoneLeft, true) // held and cooling: not "held" alone
+	ask("with a machine that is cooling down", cooling, "k", AllHeld, true)
 	if _, err := holds.New(db, holds.DefaultPolicy()).Cancel(t.Context(), pg.By{Actor: "test"}, holds.Scope{OrgID: holder}, won.Hold.ID, "x"); err != nil {
 		t.Fatal(err)
 	}
