@@ -88,7 +88,7 @@ func TestPages(t *testing.T) {
 // and addresses of forms, which lead whoever reloads them back to the page.
 var noPages = []string{
 	"/api/", "/healthz", "/readyz", "/static/", "/events", "/clock", ".csv", "/sign-in", "/order/result", "/dev/",
-	"/holds/{id}/extend", "/holds/{id}/cancel", "/holds/{id}/substitute", "/account/preferences", "/account/email/stop", "/waiting/{id}/stop",
+	"/holds/{id}/extend", "/holds/{id}/cancel", "/holds/{id}/substitute", "/account/preferences", "/account/email/stop", "/account/factors/company", "/waiting/{id}/stop",
 	"/org/members/{id}/role", "/org/members/{id}/reset", "/org/members/{id}/disable", "/org/members/{id}/enable",
 	"/org/webhooks/{id}/rotate", "/org/webhooks/{id}/test", "/org/webhooks/{id}/disable", "/org/webhooks/{id}/enable", "/org/webhooks/{id}/remove",
 	"/org/webhooks/{id}/deliveries/{delivery}/retry",

@@ -14,7 +14,7 @@ func init() {
 	states = append(states, []state{
 		{name: "details", who: customer, title: "Change name", show: at("/account/details")},
 		{name: "details-wrong", who: customer, title: "Error", show: func(v *visit) {
-			v.Post("/account/details", "name", "Ada", "email", foreign, "old_password", password)
+			v.Post("/account/details", "name", "", "email", "ada at acme", "old_password", password)
 		}},
 		{name: "account-wrong", who: customer, title: "Error", show: func(v *visit) {
 			v.Post("/account/preferences", "language", "", "time_zone", "Atlantis", "theme", "")
