@@ -80,7 +80,7 @@ func (w *world) object(pattern string) (id, second string) {
 	case !strings.Contains(pattern, "{"):
 	case under("/holds"):
 		return hold(), ""
-	case under("/services"):
+	case under("/services", "/work"):
 		return w.do(customer, "POST", "/api/v1/holds/"+hold()+"/convert", nil).want(201).text("id"), ""
 	case under("/attempts"):
 		return w.do(customer, "GET", "/api/v1/holds/"+hold(), nil).text("attempt"), ""
