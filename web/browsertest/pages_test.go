@@ -93,7 +93,8 @@ var noPages = []string{
 	"/org/webhooks/{id}/rotate", "/org/webhooks/{id}/test", "/org/webhooks/{id}/disable", "/org/webhooks/{id}/enable", "/org/webhooks/{id}/remove",
 	"/org/webhooks/{id}/deliveries/{delivery}/retry",
 	"/admin/people/{id}/role", "/admin/people/{id}/reset", "/admin/people/{id}/disable", "/admin/people/{id}/enable",
-	"/admin/jobs", // River's own pages
+	"/account/confirm", // who has just signed in is not asked again; the state of a wrong answer shows it
+	"/admin/jobs",      // River's own pages
 }
 
 // forgotten fails for every page that no state shows.

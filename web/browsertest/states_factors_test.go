@@ -24,7 +24,6 @@ func init() {
 			v.app(customer)
 			v.Post("/account/factors/codes")
 		}},
-		{name: "factors-confirm", who: customer, show: at("/account/confirm")},
 		{name: "factors-confirm-wrong", who: customer, title: "Error", show: func(v *visit) {
 			v.Post("/account/confirm", "own_password", "not it at all")
 		}},
